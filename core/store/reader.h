@@ -1,0 +1,75 @@
+// Reader: a read-only connection for reports, the CLI and evidence. Any number may be open.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace assay::store {
+
+class Connection;
+
+/// One field: NULL, INTEGER, REAL or TEXT, as stored.
+using Value = std::variant<std::monostate, int64_t, double, std::string>;
+
+std::optional<int64_t> integer(const Value& value);
+std::optional<double> real(const Value& value);  ///< an INTEGER counts as its double
+std::optional<std::string> text(const Value& value);
+
+/// The rows of a query, in order.
+struct Table {
+  std::vector<std::string> columns;
+  std::vector<std::vector<Value>> rows;
+
+  /// Throws std::logic_error for a column that the query does not have.
+  const Value& at(size_t row, std::string_view column) const;
+  std::vector<double> reals(std::string_view column) const;  ///< NULLs left out
+  bool empty() const { return rows.empty(); }
+};
+
+/// A study by its newest row of that name.
+struct StudyInfo {
+  int64_t study_id = 0;
+  std::string name;
+  int64_t created_us = 0;
+  int64_t cells = 0;
+  std::string yaml_sha256;
+  std::string resolved_json;
+  std::string nuisance_json;
+};
+
+/// Opened with OPEN_READONLY and query_only, never takes a write lock. Aggregates median(x) and
+/// p10(x) (type 7, NULLs ignored) are there. Errors: assay::Error (missing file, not a database of
+/// assay, newer schema).
+class Reader {
+ public:
+  explicit Reader(const std::filesystem::path& file);
+  ~Reader();
+  Reader(Reader&&) noexcept;
+
+  /// Runs one statement with `parameters` bound to ?1, ?2, ...; throws Error with SQLite's words.
+  Table query(const std::string& sql, std::span<const Value> parameters = {}) const;
+  Table query(const std::string& sql, std::initializer_list<Value> parameters) const;
+  /// Queries that run longer throw Error; 0 = no limit.
+  void set_timeout(double seconds);
+
+  std::vector<StudyInfo> studies() const;  ///< newest first, one per name
+  /// Throws Error with the nearest names, or "the database holds no study yet".
+  StudyInfo study(const std::string& name) const;
+  StudyInfo newest_study() const;
+
+  const std::filesystem::path& file() const { return file_; }
+  const Connection& connection() const { return *connection_; }
+
+ private:
+  std::filesystem::path file_;
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace assay::store
