@@ -39,7 +39,7 @@ class ASSAY_API InfrastructureError : public Error {
 }  // namespace assay
 
 /// Throws std::logic_error "bug in assay" when a promise between assay's own parts is broken.
-#define ASSAY_CHECK(condition, message) \
-  do {                                  \
+#define ASSAY_CHECK(condition, message)                                     \
+  do {                                                                      \
     if (!(condition)) ::assay::check_failed(__FILE__, __LINE__, (message)); \
   } while (false)
