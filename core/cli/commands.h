@@ -1,0 +1,30 @@
+// One function per command, each in the file of its name; it adds a subcommand with its callback.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace assay::cli {
+
+struct Context;
+
+void add_plan(CLI::App& app, Context& context);
+void add_run(CLI::App& app, Context& context);
+void add_resume(CLI::App& app, Context& context);
+void add_status(CLI::App& app, Context& context);
+void add_log(CLI::App& app, Context& context);
+void add_compare(CLI::App& app, Context& context);
+void add_report(CLI::App& app, Context& context);
+void add_sql(CLI::App& app, Context& context);
+void add_export(CLI::App& app, Context& context);
+void add_db(CLI::App& app, Context& context);
+void add_import(CLI::App& app, Context& context);
+void add_plugins(CLI::App& app, Context& context);
+void add_doctor(CLI::App& app, Context& context);
+void add_completion(CLI::App& app, Context& context);
+
+/// Registers every command above that this build has.
+void add_commands(CLI::App& app, Context& context);
+
+}  // namespace assay::cli

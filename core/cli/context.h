@@ -1,0 +1,52 @@
+// Context: what every command shares: global flags, streams, exit code, and the ways to the
+// plugins.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/grid/plan.h"
+
+namespace assay {
+class Catalogue;
+}
+
+namespace assay::cli {
+
+enum class Color { automatic, always, never };
+
+struct Context {
+  std::filesystem::path database = "results/assay.db";
+  bool json = false;
+  int verbosity = 0;  ///< -q: -1, -v: 1
+  Color color = Color::automatic;
+  std::vector<std::filesystem::path> plugin_path;
+  int exit_code = 0;
+
+  std::ostream* out = nullptr;  ///< data
+  std::ostream* err = nullptr;  ///< progress and diagnostics
+
+  /// Replaced by tests; by default the installed plugins, binaries and this machine.
+  std::function<std::unique_ptr<Catalogue>(const std::vector<std::filesystem::path>&)> catalogue;
+  std::function<grid::Binaries()> binaries;
+  std::function<grid::Machine()> machine;
+
+  /// True when `stream` should carry colour.
+  bool colored(const std::ostream& stream) const;
+};
+
+/// Writes to the process's streams and looks for plugins where plugin-boundary.md 8 says.
+Context default_context();
+
+/// A request for `grid::plan()` wired to the context's plugins, binaries and machine. The catalogue
+/// is loaded when the plan asks for it, and lives as long as the request.
+grid::PlanRequest plan_request(const Context& context, const std::filesystem::path& file);
+
+/// Parses the arguments, runs one command and gives the exit code; every error is printed.
+int run_cli(int argc, const char* const* argv, Context& context);
+
+}  // namespace assay::cli
