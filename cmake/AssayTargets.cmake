@@ -4,6 +4,12 @@
 function(assay_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  if(NOT sources)  # a folder of headers
+    add_library(assay_${name} INTERFACE)
+    add_library(assay::${name} ALIAS assay_${name})
+    target_link_libraries(assay_${name} INTERFACE ${arg_LINK})
+    return()
+  endif()
   add_library(assay_${name} STATIC ${sources})
   add_library(assay::${name} ALIAS assay_${name})
   target_include_directories(assay_${name} PUBLIC ${PROJECT_SOURCE_DIR}

@@ -11,15 +11,15 @@ enum class Severity { error, refused, warning, note };
 
 struct Diagnostic {
   Severity severity = Severity::error;
-  std::string id;     ///< "G04", "R-TPHEADS", "P01", "H01"
-  std::string place;  ///< "file.yaml:5:23", "command line", "run 17 rank 1"
-  std::string text;
-  std::string source_line;  ///< empty: no excerpt
-  int line = 0;             ///< 1-based
-  int column = 0;           ///< 1-based, in code points
-  int length = 1;           ///< of the caret
-  std::vector<std::string> details;  ///< indented lines below the head (P01's fields)
-  std::vector<std::string> hints;
+  std::string id{};     ///< "G04", "R-TPHEADS", "P01", "H01"
+  std::string place{};  ///< "file.yaml:5:23", "command line", "run 17 rank 1"
+  std::string text{};
+  std::string source_line{};           ///< empty: no excerpt
+  int line = 0;                        ///< 1-based
+  int column = 0;                      ///< 1-based, in code points
+  int length = 1;                      ///< of the caret
+  std::vector<std::string> details{};  ///< indented lines below the head (P01's fields)
+  std::vector<std::string> hints{};
 };
 
 /// The frame of docs: head line, excerpt with caret, details, hints; ends with a newline.

@@ -45,15 +45,15 @@ struct Range {
 };
 
 struct OptionSpec {
-  std::string name;
+  std::string name{};
   OptionType type = OptionType::text;
   OptionValue default_value{};
   bool required = false;
-  std::string unit;
+  std::string unit{};
   Range range{};
-  std::vector<std::string> choices;
-  std::string doc;
-  std::vector<std::string> aliases;
+  std::vector<std::string> choices{};
+  std::string doc{};
+  std::vector<std::string> aliases{};
   Affects affects = Affects::numerics;
 };
 
@@ -62,6 +62,10 @@ ASSAY_API const char* name_of(Affects affects);
 
 /// Throws Error with the text of G14 / G15 (without place) if the value is not allowed.
 ASSAY_API void check_option(const OptionSpec& spec, const OptionValue& value);
+
+/// Throws Error for a name that none of `specs` has; its hint is the nearest names.
+[[noreturn]] ASSAY_API void unknown_option(const std::string& name,
+                                           const std::vector<OptionSpec>& specs);
 
 template <class Struct>
 class OptionTable {
@@ -162,7 +166,7 @@ class OptionTable {
         if (alias == name) return i;
       }
     }
-    throw Error("unknown option '" + name + "'");
+    unknown_option(name, specs_);
   }
 
   Struct defaults_{};
