@@ -109,7 +109,7 @@ TEST(Options, AnUnknownNameGetsTheNearest) {
     }
     return "accepted";
   };
-  EXPECT_EQ(hint("bets"), "did you mean 'beta'?");
+  EXPECT_EQ(hint("bett"), "did you mean 'beta'?");
   EXPECT_EQ(hint("zzz").substr(0, 30), "its options: beta, bits, fast,");
 }
 
