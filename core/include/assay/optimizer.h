@@ -67,6 +67,10 @@ class ASSAY_API Optimizer {
   static constexpr Kind kind = Kind::optim;
   virtual ~Optimizer();
 
+  /// Refuses a model or options that do not fit (R-GROUPMATCH, R-MUONDIM): throws Error. Called
+  /// once before state_spec() with every parameter of the model, those of other ranks too.
+  virtual void check(std::span<const ParameterInfo>) const {}
+
   /// The tensors kept beside this parameter; the same answer on every rank. Default: none.
   virtual std::vector<StateSlot> state_spec(const ParameterInfo& parameter) const;
 
