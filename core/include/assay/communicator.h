@@ -31,6 +31,8 @@ enum class Collective {
 
 ASSAY_API const char* name_of(ReduceOp op);
 ASSAY_API const char* name_of(Collective op);
+/// "fp32", "bf16", "float8_e4m3", "int64", ...: the `dtype` of the collectives table.
+ASSAY_API std::string dtype_name(at::ScalarType dtype);
 
 /// The ranks that talk to each other, as one of them sees it.
 struct GroupSpec {
@@ -205,14 +207,18 @@ class ASSAY_API Communicator {
 
  private:
   friend struct Work::Call;
-  struct Ledger;
-  Work start(Request request, int64_t payload_bytes, int64_t wire_parts);
-  void require(bool condition, const Request& request, const std::string& text) const;
-  void check_tensor(const Tensor& tensor, const Request& request, const char* role) const;
+  class Ledger;
+  class Numbering;
+  Work start(Request request, int64_t payload_bytes, int64_t wire_numerator);
+  void require(bool condition, Collective op, const std::string& text) const;
+  void check_tensor(const Tensor& tensor, Collective op, const char* role) const;
+  void check_pair(const Tensor& out, const Tensor& in, Collective op) const;
+  void check_peer(int peer, Collective op) const;
 
   const GroupSpec spec_;
   const int64_t handle_;
-  std::unique_ptr<Ledger> ledger_;
+  std::shared_ptr<Ledger> ledger_;
+  std::unique_ptr<Numbering> numbering_;
 };
 
 /// Makes communicators; one instance per rank.
