@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -70,6 +71,7 @@ class Reader {
  private:
   std::filesystem::path file_;
   std::unique_ptr<Connection> connection_;
+  double timeout_s_ = 0;
 };
 
 }  // namespace assay::store
