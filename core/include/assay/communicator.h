@@ -152,6 +152,18 @@ class ASSAY_API PhaseScope {
 /// Autograd: none; see assay/collectives.h.
 class ASSAY_API Communicator {
  public:
+  /// One checked call: tensors are contiguous, on the device, of matching shapes and dtypes.
+  struct Request {
+    Collective op = Collective::barrier;
+    ReduceOp reduce = ReduceOp::sum;
+    Tensor out{};  ///< written (all_reduce and broadcast: read as well)
+    Tensor in{};
+    std::vector<int64_t> out_splits{};  ///< rows; all_to_all only
+    std::vector<int64_t> in_splits{};
+    int peer = -1;          ///< root, destination or source
+    uint64_t sequence = 0;  ///< from 1; per group, for send and recv per pair and direction
+  };
+
   explicit Communicator(GroupSpec spec);
   virtual ~Communicator();
   Communicator(const Communicator&) = delete;
@@ -187,21 +199,11 @@ class ASSAY_API Communicator {
   int64_t handle() const { return handle_; }
   static Communicator& of(int64_t handle);
 
- protected:
-  /// One checked call: tensors are contiguous, on the device, of matching shapes and dtypes.
-  struct Request {
-    Collective op = Collective::barrier;
-    ReduceOp reduce = ReduceOp::sum;
-    Tensor out{};  ///< written (all_reduce and broadcast: read as well)
-    Tensor in{};
-    std::vector<int64_t> out_splits{};  ///< rows; all_to_all only
-    std::vector<int64_t> in_splits{};
-    int peer = -1;          ///< root, destination or source
-    uint64_t sequence = 0;  ///< from 1; per group, for send and recv per pair and direction
-  };
+  /// For backends: a fault of the rank with place `index` in the group (-1: unknown).
   PeerFault fault(PeerFault::Cause cause, int index, const Request& request,
                   std::string detail = {}) const;
 
+ protected:
   /// Starts a call; null when it is finished already. The operation may keep `request`.
   virtual std::unique_ptr<Operation> do_start(const Request& request) = 0;
 
