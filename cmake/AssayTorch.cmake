@@ -1,13 +1,14 @@
 # Imported targets for the pinned wheel. find_package(Torch) is not used: on a CUDA wheel it demands
 # a toolkit and links libtorch_cuda into everything. Serves the build tree and the installed SDK.
-set(ASSAY_TORCH_VERSION "2.11.0+cu130")
+include(${CMAKE_CURRENT_LIST_DIR}/AssayTorchVersion.cmake)
 set(_torch "${ASSAY_LIBTORCH}/torch")
 if(NOT EXISTS "${_torch}/version.py")
   message(FATAL_ERROR "no LibTorch in '${ASSAY_LIBTORCH}': it must hold torch/ and nvidia/ of the "
                       "torch ${ASSAY_TORCH_VERSION} wheel. Run tools/setup, or set ASSAY_LIBTORCH.")
 endif()
 file(STRINGS "${_torch}/version.py" _version REGEX "^__version__")
-if(NOT _version MATCHES "'${ASSAY_TORCH_VERSION}'")
+string(FIND "${_version}" "'${ASSAY_TORCH_VERSION}'" _found)
+if(_found EQUAL -1)
   message(FATAL_ERROR "LibTorch in '${ASSAY_LIBTORCH}' is ${_version}; assay needs exactly "
                       "${ASSAY_TORCH_VERSION}. Run tools/setup, or set ASSAY_LIBTORCH.")
 endif()

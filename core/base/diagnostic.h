@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "assay/api.h"
+
 namespace assay {
 
 enum class Severity { error, refused, warning, note };
@@ -29,7 +31,7 @@ std::string render(const Diagnostic& diagnostic);
 std::string render(const std::vector<Diagnostic>& diagnostics, size_t limit = 20);
 
 /// Thrown when input is refused as a whole; the CLI prints it and exits with 2.
-class DiagnosticError : public std::runtime_error {
+class ASSAY_API DiagnosticError : public std::runtime_error {
  public:
   explicit DiagnosticError(std::vector<Diagnostic> diagnostics);
   explicit DiagnosticError(Diagnostic diagnostic);

@@ -1,8 +1,11 @@
 // Note: what a plugin file says of itself in its ELF note, read without running a byte of it.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace assay {
@@ -16,6 +19,23 @@ struct Note {
   std::vector<std::string> op_namespaces;
   std::string text;  ///< the JSON text itself
 };
+
+/// The fields that describe a build, in the order in which differences are listed.
+inline constexpr std::array<std::pair<const char*, std::string Note::*>, 13> kEnvironmentFields{{
+    {"assay_api", &Note::assay_api},
+    {"torch", &Note::torch},
+    {"sdk_hash", &Note::sdk_hash},
+    {"cxx11_abi", &Note::cxx11_abi},
+    {"glibcxx_debug", &Note::glibcxx_debug},
+    {"stdlib", &Note::stdlib},
+    {"sanitizer", &Note::sanitizer},
+    {"cxx_std", &Note::cxx_std},
+    {"isa", &Note::isa},
+    {"cuda", &Note::cuda},
+    {"nccl", &Note::nccl},
+    {"compiler", &Note::compiler},
+    {"build", &Note::build},
+}};
 
 inline constexpr size_t kMostNoteBytes = 64 * 1024;
 
