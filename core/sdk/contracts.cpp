@@ -1,0 +1,82 @@
+// Key functions and neutral defaults of the contracts in core/include/assay.
+#include "assay/compile.h"
+#include "assay/data.h"
+#include "assay/memory.h"
+#include "assay/model.h"
+#include "assay/ops.h"
+#include "assay/optimizer.h"
+#include "assay/parallel.h"
+#include "assay/precision.h"
+#include "assay/schedule.h"
+
+namespace assay {
+
+Ops::~Ops() = default;
+OpsLayer::~OpsLayer() = default;
+Model::~Model() = default;
+BlockRunner::~BlockRunner() = default;
+GradientSync::~GradientSync() = default;
+ParallelStrategy::~ParallelStrategy() = default;
+Schedule::~Schedule() = default;
+MemoryPolicy::~MemoryPolicy() = default;
+Precision::~Precision() = default;
+CompileBackend::~CompileBackend() = default;
+DataSource::~DataSource() = default;
+Optimizer::~Optimizer() = default;
+
+Tensor OpsLayer::embedding(const Tensor& anchor, const Tensor& ids, const Weight& table) {
+  return next_->embedding(anchor, ids, table);
+}
+Tensor OpsLayer::norm(const Tensor& x, const Weight& scale, double eps) {
+  return next_->norm(x, scale, eps);
+}
+Tensors OpsLayer::linear(const Tensor& x, std::span<const Weight> weights) {
+  return next_->linear(x, weights);
+}
+Tensor OpsLayer::rope(const Tensor& x, const Positions& positions, const RopeSpec& spec) {
+  return next_->rope(x, positions, spec);
+}
+AttentionPart OpsLayer::attention_part(const Tensor& q, const Tensor& k, const Tensor& v,
+                                       const AttentionSpec& spec) {
+  return next_->attention_part(q, k, v, spec);
+}
+Tensor OpsLayer::pointwise(Pointwise kind, std::span<const Tensor> inputs) {
+  return next_->pointwise(kind, inputs);
+}
+CrossEntropyStats OpsLayer::ce_stats(const Tensor& hidden, const Weight& head,
+                                     const Tensor& labels) {
+  return next_->ce_stats(hidden, head, labels);
+}
+
+bool GradientSync::arms(int64_t microbatch, int64_t microbatches) const {
+  return microbatch + 1 == microbatches;
+}
+
+void ParallelStrategy::place(ParameterPlacement&, const Mesh&) const {}
+std::unique_ptr<Ops> ParallelStrategy::wrap_ops(std::unique_ptr<Ops> next, const RankContext&) {
+  return next;
+}
+std::unique_ptr<BlockRunner> ParallelStrategy::wrap_block(std::unique_ptr<BlockRunner> next,
+                                                          const RankContext&) {
+  return next;
+}
+std::unique_ptr<GradientSync> ParallelStrategy::gradient_sync(const RankContext&) {
+  return nullptr;
+}
+std::unique_ptr<Schedule> ParallelStrategy::schedule(const RankContext&) { return nullptr; }
+std::vector<std::string> ParallelStrategy::engagement() const { return {}; }
+
+std::unique_ptr<Ops> Precision::wrap_ops(std::unique_ptr<Ops> next, const RankContext&) {
+  return next;
+}
+std::unique_ptr<Ops> CompileBackend::wrap_ops(std::unique_ptr<Ops> next, const RankContext&) {
+  return next;
+}
+std::unique_ptr<BlockRunner> CompileBackend::wrap_block(std::unique_ptr<BlockRunner> next,
+                                                        const RankContext&) {
+  return next;
+}
+
+std::vector<StateSlot> Optimizer::state_spec(const ParameterInfo&) const { return {}; }
+
+}  // namespace assay

@@ -1,0 +1,58 @@
+// Batches: which rows of the corpus a rank reads in each step, the same for every layout.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "assay/data.h"
+#include "assay/mesh.h"
+#include "assay/model.h"
+
+namespace assay::train {
+
+struct BatchShape {
+  int64_t global_batch = 1;  ///< sequences per optimizer step, over all ranks
+  int64_t micro_batch = 1;   ///< sequences per rank and forward
+  int64_t seq_len = 1;
+};
+
+struct Microbatch {
+  Tensor ids{};     ///< (B, S) int64
+  Tensor labels{};  ///< (B, S) int64
+  std::shared_ptr<const Documents> documents{};
+};
+
+/// The rows one rank reads in one step.
+struct Batch {
+  std::vector<Microbatch> microbatches{};
+  int64_t valid_tokens = 0;  ///< of this rank: labels that are not ignored
+  int64_t label_bytes = 0;
+};
+
+/// Sample p of the run is row permutation(p mod rows) of epoch p / rows; a step takes the next
+/// global_batch samples; sample j of a step goes to batch rank j mod ranks (recipes 7.3).
+class Batches {
+ public:
+  Batches(std::shared_ptr<const DataSource> source, BatchShape shape, const Mesh& mesh,
+          uint64_t seed, at::Device device);
+
+  Batch train(int64_t step) const;
+  /// Rows of the validation split in corpus order; batch `index` of an evaluation.
+  Batch validation(int64_t index) const;
+  int64_t validation_batches() const;  ///< that the split can fill
+  int64_t microbatches() const;
+  int64_t train_rows() const { return train_rows_; }
+
+ private:
+  int64_t train_row(int64_t sample) const;
+  Batch read(Split split, const std::vector<int64_t>& rows) const;
+
+  std::shared_ptr<const DataSource> source_;
+  BatchShape shape_;
+  int64_t ranks_, rank_, train_rows_, validation_rows_;
+  uint64_t seed_;
+  at::Device device_;
+};
+
+}  // namespace assay::train

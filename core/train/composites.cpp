@@ -1,0 +1,58 @@
+// The composites of assay/ops.h: plain functions over the top of the stack.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+
+#include <array>
+
+#include "assay/ops.h"
+
+namespace assay {
+namespace {
+
+// Documents of one row are attended one after the other: a loop of causal calls gives the bits of a
+// masked call at a fraction of its cost (no T x T mask).
+Tensor attend_row(Ops& ops, const Tensor& q, const Tensor& k, const Tensor& v,
+                  const AttentionSpec& spec, const std::vector<int64_t>& starts) {
+  Tensors parts;
+  for (size_t i = 0; i < starts.size(); ++i) {
+    const int64_t end = i + 1 < starts.size() ? starts[i + 1] : q.size(1);
+    const auto cut = [&](const Tensor& x) {
+      return x.narrow(1, starts[i], end - starts[i]).contiguous();
+    };
+    parts.push_back(ops.attention_part(cut(q), cut(k), cut(v), spec).out);
+  }
+  return at::cat(parts, 1);
+}
+
+}  // namespace
+
+Tensor attention(Ops& ops, const Tensor& q, const Tensor& k, const Tensor& v,
+                 const AttentionSpec& spec) {
+  if (!spec.documents || spec.documents->starts.empty()) {
+    return ops.attention_part(q, k, v, spec).out;
+  }
+  Tensors rows;
+  for (int64_t b = 0; b < q.size(0); ++b) {
+    const auto row = [&](const Tensor& x) { return x.narrow(0, b, 1); };
+    rows.push_back(attend_row(ops, row(q), row(k), row(v), spec,
+                              spec.documents->starts[static_cast<size_t>(b)]));
+  }
+  return at::cat(rows, 0);
+}
+
+Tensor swiglu_mlp(Ops& ops, const Tensor& x, std::span<const Weight> weights) {
+  const Tensors gate_up = ops.linear(x, weights.subspan(0, 2));
+  const Tensor inner = ops.pointwise(Pointwise::swiglu, gate_up);
+  return ops.linear(inner, weights.subspan(2, 1))[0];
+}
+
+Tensor cross_entropy(Ops& ops, const Tensor& hidden, const Weight& head, const Tensor& labels,
+                     const Tensor& token_weights) {
+  const CrossEntropyStats stats = ops.ce_stats(hidden, head, labels);
+  const Tensor per_token = stats.sum_exp.log().add(stats.max).sub(stats.target);
+  Tensor mask = labels.flatten().ge(0).to(per_token.scalar_type());
+  if (token_weights.defined()) mask = mask.mul(token_weights.flatten());
+  return per_token.mul(mask).to(at::kDouble).sum();
+}
+
+}  // namespace assay

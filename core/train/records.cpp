@@ -1,0 +1,167 @@
+// One function per kind of row.
+#include "core/train/records.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/cat.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/base/clock.h"
+#include "core/base/files.h"
+
+namespace assay::train {
+namespace {
+
+using nlohmann::json;
+
+int64_t bits(double value) { return std::bit_cast<int64_t>(value); }
+
+std::string checksum(const std::vector<ParameterShard>& shards) {
+  std::vector<const ParameterShard*> sorted;
+  for (const ParameterShard& s : shards) sorted.push_back(&s);
+  std::sort(sorted.begin(), sorted.end(), [](auto* a, auto* b) { return a->name < b->name; });
+  std::string digests;
+  for (const ParameterShard* s : sorted) {
+    const Tensor bytes = s->master.contiguous();
+    digests += s->name + sha256({static_cast<const char*>(bytes.const_data_ptr()), bytes.nbytes()});
+  }
+  return sha256(digests);
+}
+
+}  // namespace
+
+void Records::step(int64_t number, const StepResult& r) {
+  const bool finite = std::isfinite(r.loss) && std::isfinite(r.grad_norm);
+  tokens_total_ += r.tokens;
+  reporter_.row({{"t", "steps"},
+                 {"step", number},
+                 {"kind", number < a_.recipe.settings.warmup_steps ? "warmup" : "steady"},
+                 {"flags", finite ? 0 : static_cast<int>(kLossNotFinite)},
+                 {"end_us", now_us()},
+                 {"wall_s", r.wall_s},
+                 {"tokens", r.tokens},
+                 {"tokens_total", tokens_total_},
+                 {"loss", r.loss},
+                 {"loss_bits", bits(r.loss)},
+                 {"grad_norm", r.grad_norm},
+                 {"grad_norm_bits", bits(r.grad_norm)},
+                 {"lr", r.lr},
+                 {"data_wait_s", r.data_wait_s},
+                 {"comm_exposed_s", r.comm_exposed_s}});
+  sample("forward_s", number, r.forward_s);
+  sample("backward_s", number, r.backward_s);
+  sample("optimizer_s", number, r.optimizer_s);
+}
+
+void Records::evaluation(int64_t number, const EvalResult& r) {
+  reporter_.row({{"t", "steps"},
+                 {"step", number},
+                 {"kind", "eval"},
+                 {"flags", std::isfinite(r.loss) ? 0 : static_cast<int>(kLossNotFinite)},
+                 {"end_us", now_us()},
+                 {"wall_s", r.wall_s},
+                 {"tokens", r.tokens},
+                 {"tokens_total", tokens_total_},
+                 {"loss", r.loss},
+                 {"loss_bits", bits(r.loss)},
+                 {"grad_norm", nullptr},
+                 {"grad_norm_bits", nullptr},
+                 {"lr", nullptr},
+                 {"data_wait_s", nullptr},
+                 {"comm_exposed_s", nullptr}});
+  sample("eval_bytes_per_token", number, r.bytes_per_token);
+}
+
+void Records::sample(const char* name, int64_t step, double value) {
+  reporter_.row({{"t", "samples"}, {"name", name}, {"step", step}, {"value", value}});
+}
+
+void Records::metric(const char* name, double value, const char* unit, const char* formula) {
+  reporter_.row({{"t", "metrics"},
+                 {"name", name},
+                 {"value", value},
+                 {"unit", unit},
+                 {"formula_id", formula}});
+}
+
+void Records::memory(const std::string& phase) {
+  const auto now = intercept::host_memory();
+  auto& peak = peaks_[phase];
+  peak.peak_bytes = std::max(peak.peak_bytes, now.peak_bytes);
+  peak.peak_reserved_bytes = std::max(peak.peak_reserved_bytes, now.peak_reserved_bytes);
+  intercept::reset_peak_host_memory();
+}
+
+void Records::activations(int64_t bytes) {
+  activation_bytes_ = bytes;
+  metric("saved_activation_bytes", static_cast<double>(bytes), "bytes", "ledger.v1");
+}
+
+void Records::memory_row(const std::string& phase, const intercept::HostMemory& peak) {
+  reporter_.row({{"t", "memory"},
+                 {"phase", phase},
+                 {"peak_allocated_bytes", peak.peak_bytes},
+                 {"peak_reserved_bytes", peak.peak_reserved_bytes},
+                 {"peak_rss_bytes", intercept::peak_rss_bytes()},
+                 {"limit_bytes", nullptr},
+                 {"alloc_retries", 0}});
+  categories(phase, peak.peak_bytes);
+}
+
+// Parameters, gradients and optimizer state are known exactly; activations come from the ledger;
+// what is left of the peak is other (temporaries, batches, tables).
+void Records::categories(const std::string& phase, int64_t peak) {
+  int64_t parameters = 0, gradients = 0, optimizer = 0;
+  for (const ParameterShard& s : a_.shards) {
+    parameters += static_cast<int64_t>(s.weight.nbytes());
+    if (!s.master.is_same(s.weight)) optimizer += static_cast<int64_t>(s.master.nbytes());
+    for (const Tensor& t : s.state) optimizer += static_cast<int64_t>(t.nbytes());
+  }
+  for (const Parameter& p : a_.parameters)
+    gradients += static_cast<int64_t>(p.sink.total().nbytes());
+  int64_t rest = peak - parameters - gradients - optimizer;
+  const int64_t saved = phase == "step" ? activation_bytes_ : 0;
+  const int64_t activations = std::clamp<int64_t>(saved, 0, std::max<int64_t>(rest, 0));
+  rest -= activations;
+  const std::pair<const char*, int64_t> rows[] = {{"parameters", parameters},
+                                                  {"gradients", gradients},
+                                                  {"optimizer", optimizer},
+                                                  {"activations", activations},
+                                                  {"other", rest}};
+  for (const auto& [category, bytes] : rows) {
+    reporter_.row(
+        {{"t", "memory_categories"}, {"phase", phase}, {"category", category}, {"bytes", bytes}});
+  }
+}
+
+void Records::finish(int64_t steps) {
+  for (const auto& [phase, peak] : peaks_) {
+    if (peak.peak_reserved_bytes > 0) memory_row(phase, peak);
+  }
+  for (const Traffic& t : a_.groups.traffic()) {
+    reporter_.row({{"t", "collectives"},
+                   {"grp", t.group},
+                   {"op", t.op},
+                   {"dtype", t.dtype},
+                   {"phase", t.phase},
+                   {"steps", steps},
+                   {"count", t.count},
+                   {"payload_bytes", t.payload_bytes},
+                   {"wire_bytes", t.wire_bytes},
+                   {"total_s", t.total_s},
+                   {"exposed_s", t.exposed_s}});
+  }
+  json facts{
+      {"t", "facts"},
+      {"threads", at::get_num_threads()},
+      {"parameter_checksum", checksum(a_.shards)},
+      {"numerics_only", a_.recipe.precision->numerics_only()},
+      {"flops_per_token", a_.recipe.model->flops_per_token(a_.recipe.settings.batch.seq_len)}};
+  facts["counters"] = a_.counters;
+  reporter_.row(facts);
+}
+
+}  // namespace assay::train

@@ -1,0 +1,42 @@
+// Records: the spool rows of a run, in the columns of the database (docs/metrics.md).
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "core/intercept/host_allocator.h"
+#include "core/train/reporter.h"
+#include "core/train/trainer.h"
+
+namespace assay::train {
+
+/// Bits of steps.flags.
+enum StepFlag : int { kLossNotFinite = 16 };
+
+class Records {
+ public:
+  Records(Reporter& reporter, Assembly& assembly) : reporter_(reporter), a_(assembly) {}
+
+  void step(int64_t number, const StepResult& result);
+  void evaluation(int64_t number, const EvalResult& result);
+  /// Ends a stretch of `phase`: the peak since the last call counts for it. Rows come in finish().
+  void memory(const std::string& phase);
+  /// Saved-activation bytes that the ledger counted; they are a part of phase `step`.
+  void activations(int64_t bytes);
+  void metric(const char* name, double value, const char* unit, const char* formula);
+  /// Collectives, counters, checksum of the weights.
+  void finish(int64_t steps);
+
+ private:
+  void sample(const char* name, int64_t step, double value);
+  void memory_row(const std::string& phase, const intercept::HostMemory& peak);
+  void categories(const std::string& phase, int64_t peak);
+
+  Reporter& reporter_;
+  Assembly& a_;
+  int64_t tokens_total_ = 0;
+  int64_t activation_bytes_ = 0;
+  std::map<std::string, intercept::HostMemory> peaks_;
+};
+
+}  // namespace assay::train

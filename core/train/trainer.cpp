@@ -1,0 +1,103 @@
+// The order of a step: valid tokens, forward and backward, norm, clip, optimizer (recipes 0.4).
+#include "core/train/trainer.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "assay/error.h"
+#include "core/base/clock.h"
+#include "core/train/gradients.h"
+#include "core/train/ledger.h"
+
+namespace assay::train {
+
+Trainer::Trainer(std::unique_ptr<Assembly> assembly)
+    : assembly_(std::move(assembly)),
+      batches_(assembly_->recipe.data, assembly_->recipe.settings.batch, assembly_->mesh,
+               assembly_->recipe.settings.seed, assembly_->device),
+      interpreter_(*assembly_) {}
+
+// Over the ranks that hold other tokens; informs only, so it is outside every closed form of bytes.
+double Trainer::global_sum(double value) {
+  const PhaseScope control("control");
+  Tensor sum = at::full({1}, value, at::TensorOptions(at::kDouble).device(assembly_->device));
+  assembly_->groups(MeshGroup::loss).all_reduce(sum).wait();
+  return assembly_->device.is_meta() ? value : sum.item<double>();
+}
+
+StepResult Trainer::step(int64_t number, bool measure_activations) {
+  Assembly& a = *assembly_;
+  StepResult result;
+  const double start = monotonic_s(), exposed = a.groups.exposed_s();
+  const Batch batch = batches_.train(number);
+  result.data_wait_s = monotonic_s() - start;
+
+  const double tokens = global_sum(static_cast<double>(batch.valid_tokens));
+  if (tokens <= 0) {
+    throw InvalidRun("step " + std::to_string(number) +
+                     " has no valid token [R-NOVALID]: every label is ignored");
+  }
+  Ledger ledger;
+  std::optional<LedgerScope> measuring;
+  if (measure_activations) measuring.emplace(ledger);
+  const StepParts parts = interpreter_.run(batch, tokens);
+  measuring.reset();
+  if (measure_activations) {
+    result.saved_activation_bytes = ledger.bytes() / batches_.microbatches();
+  }
+  result.forward_s = parts.forward_s;
+  result.backward_s = parts.backward_s;
+  const double sum = a.device.is_meta() ? 0.0 : parts.loss_sum.item<double>();
+  result.loss = global_sum(sum) / tokens;
+
+  update(number, result);
+  result.tokens = a.recipe.settings.batch.global_batch * a.recipe.settings.batch.seq_len;
+  result.comm_exposed_s = a.groups.exposed_s() - exposed;
+  result.wall_s = monotonic_s() - start;
+  return result;
+}
+
+void Trainer::update(int64_t number, StepResult& result) {
+  Assembly& a = *assembly_;
+  const TrainSettings& settings = a.recipe.settings;
+  const double start = monotonic_s();
+  const at::NoGradGuard no_grad;
+  const PhaseScope phase("optimizer");
+  take_gradients(a);
+  result.grad_norm = gradient_norm(a);
+  clip_gradients(a, result.grad_norm, settings.max_norm);
+  result.lr = settings.lr * settings.schedule.factor(number);
+  StepContext context{.step = number + 1, .lr = result.lr};
+  context.group = [&a](const ParameterShard&) -> Communicator& { return a.groups(MeshDim::tp); };
+  a.recipe.optimizer->step(a.shards, context);
+  for (ParameterShard& shard : a.shards) {
+    if (!shard.master.is_same(shard.weight)) shard.weight.copy_(shard.master);
+  }
+  result.optimizer_s = monotonic_s() - start;
+}
+
+EvalResult Trainer::evaluate(int64_t batches) {
+  const double start = monotonic_s();
+  const int64_t count = std::min(batches, batches_.validation_batches());
+  double loss = 0, tokens = 0, bytes = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const Batch batch = batches_.validation(i);
+    loss += interpreter_.evaluate(batch).item<double>();
+    tokens += static_cast<double>(batch.valid_tokens);
+    bytes += static_cast<double>(batch.label_bytes);
+  }
+  EvalResult result;
+  const double total = global_sum(tokens);
+  result.tokens = static_cast<int64_t>(total);
+  if (total > 0) {
+    result.loss = global_sum(loss) / total;
+    result.bytes_per_token = global_sum(bytes) / total;
+  }
+  result.wall_s = monotonic_s() - start;
+  return result;
+}
+
+}  // namespace assay::train
