@@ -124,6 +124,10 @@ void Store::set_steady(int64_t attempt_id, Int first, Int last, const std::strin
   });
 }
 
+Table Store::query(const std::string& sql, std::initializer_list<Value> parameters) const {
+  return store::query(*connection_, sql, {parameters.begin(), parameters.size()});
+}
+
 void Store::checkpoint() {
   connection_->read(
       [](SQLite::Database& db) { db.exec("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)"); });

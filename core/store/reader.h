@@ -3,36 +3,15 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
-#include <variant>
 #include <vector>
 
+#include "core/store/table.h"
+
 namespace assay::store {
-
-class Connection;
-
-/// One field: NULL, INTEGER, REAL or TEXT, as stored.
-using Value = std::variant<std::monostate, int64_t, double, std::string>;
-
-std::optional<int64_t> integer(const Value& value);
-std::optional<double> real(const Value& value);  ///< an INTEGER counts as its double
-std::optional<std::string> text(const Value& value);
-
-/// The rows of a query, in order.
-struct Table {
-  std::vector<std::string> columns;
-  std::vector<std::vector<Value>> rows;
-
-  /// Throws std::logic_error for a column that the query does not have.
-  const Value& at(size_t row, std::string_view column) const;
-  std::vector<double> reals(std::string_view column) const;  ///< NULLs left out
-  bool empty() const { return rows.empty(); }
-};
 
 /// A study by its newest row of that name.
 struct StudyInfo {
@@ -66,7 +45,6 @@ class Reader {
   StudyInfo newest_study() const;
 
   const std::filesystem::path& file() const { return file_; }
-  const Connection& connection() const { return *connection_; }
 
  private:
   std::filesystem::path file_;

@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "core/store/rows.h"
+#include "core/store/table.h"
 
 namespace assay::store {
-
-class Connection;
 
 /// Everything that is written goes through here, from one thread of the supervisor; workers never
 /// open the database. Each method is one transaction: done and durable, or not done.
@@ -87,7 +86,8 @@ class Store {
   void checkpoint();
 
   const std::filesystem::path& file() const { return file_; }
-  const Connection& connection() const { return *connection_; }  ///< for evidence's queries
+  /// Reads through the writing connection: sees what was just written.
+  Table query(const std::string& sql, std::initializer_list<Value> parameters = {}) const;
 
  private:
   std::filesystem::path file_;
