@@ -24,6 +24,14 @@ function(assay_use_pch target)
   endif()
 endfunction()
 
+# assay_unity(TARGET): compiles six files as one. Loading LibTorch's headers costs seconds per
+# translation unit, so small files stay cheap.
+function(assay_unity target)
+  if(ASSAY_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  endif()
+endfunction()
+
 # assay_tests(NAME [TORCH] LINK targets... [DEFINE name=value...]): one GoogleTest program test_NAME
 # from *_test.cpp of this folder.
 function(assay_tests name)
@@ -42,6 +50,7 @@ function(assay_tests name)
     set_target_properties(test_${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
     target_compile_options(test_${name} PRIVATE -fPIC)
     assay_use_pch(test_${name})
+    assay_unity(test_${name})
   endif()
   include(GoogleTest)
   gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}." PROPERTIES TIMEOUT 300)
