@@ -20,6 +20,10 @@ using intercept::SavedHooksScope;
 
 constexpr std::string_view kLinear = "assay::linear";
 
+// Every operator named linear with arguments (x, Tensor[] weights, ...) counts, so that 8-bit
+// products keep the same set as assay::linear.
+bool is_linear(std::string_view op) { return op.ends_with("::linear") && op != "aten::linear"; }
+
 class Region : public std::enable_shared_from_this<Region> {
  public:
   Region(std::function<Tensor(const Tensor&)> body, Tensor input, const MemoryPolicy& policy,
@@ -49,7 +53,7 @@ class Region : public std::enable_shared_from_this<Region> {
   }
 
   void record(OpCall& call) {
-    const bool linear = call.name() == kLinear;
+    const bool linear = is_linear(call.name());
     const bool kept = !linear && keeps(call.name(), -1);
     call.run();
     if (!linear && !kept) return;
@@ -64,7 +68,7 @@ class Region : public std::enable_shared_from_this<Region> {
   Tensor next_kept() { return kept_[next_kept_++].detach(); }
 
   void replay(OpCall& call) {
-    if (call.name() == kLinear) return replay_linear(call);
+    if (is_linear(call.name())) return replay_linear(call);
     if (!keeps(call.name(), -1)) return call.run();
     Tensors outputs;
     for (size_t n = outputs_of_kept_[next_call_++]; n > 0; --n) outputs.push_back(next_kept());
