@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kSpace = "\xE2\x96\x81";  // U+2581 stands for a space in pieces
 constexpr size_t kMaxSentence = 4096;                // bytes, of training lines
-constexpr int64_t kUnk = 0, kBos = 1, kEos = 2, kPad = 3;
+constexpr int64_t kUnkPiece = 0, kBosPiece = 1, kEosPiece = 2, kPadPiece = 3;
 
 /// Bytes of text of a piece: each U+2581 is one space.
 uint16_t byte_count(std::string_view piece) {
@@ -140,10 +140,10 @@ std::string train_sentencepiece(std::string_view text, int64_t vocabulary, int64
       {"max_sentence_length", std::to_string(2 * kMaxSentence)},
       {"num_threads", "1"},  // the same model on every machine
       {"minloglevel", "1"},
-      {"unk_id", std::to_string(kUnk)},
-      {"bos_id", std::to_string(kBos)},
-      {"eos_id", std::to_string(kEos)},
-      {"pad_id", std::to_string(kPad)},
+      {"unk_id", std::to_string(kUnkPiece)},
+      {"bos_id", std::to_string(kBosPiece)},
+      {"eos_id", std::to_string(kEosPiece)},
+      {"pad_id", std::to_string(kPadPiece)},
   };
   const auto status = sentencepiece::SentencePieceTrainer::Train(settings, &lines, &model);
   if (!status.ok()) {
