@@ -6,6 +6,10 @@
 namespace assay::evidence {
 namespace {
 
+using store::integer;
+using store::real;
+using store::text;
+
 int64_t number(const nlohmann::json& config, const char* section, const char* key,
                int64_t otherwise) {
   const auto found = config.find(section);

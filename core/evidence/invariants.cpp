@@ -4,8 +4,11 @@
 namespace assay::evidence {
 namespace {
 
+using store::integer;
+using store::real;
 using store::Store;
 using store::Table;
+using store::text;
 
 std::string number(const Table& table, const char* column, size_t row = 0) {
   const auto value = integer(table.at(row, column));

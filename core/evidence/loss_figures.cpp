@@ -7,6 +7,7 @@ namespace assay::evidence {
 namespace {
 
 using store::Metric;
+using store::real;
 
 constexpr int64_t kLastEvaluations = 3;
 

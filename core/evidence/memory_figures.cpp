@@ -5,6 +5,8 @@ namespace assay::evidence {
 namespace {
 
 using store::Metric;
+using store::real;
+using store::text;
 
 /// predicted / measured - 1; nothing without both.
 std::optional<double> prediction_error(std::optional<double> predicted,
