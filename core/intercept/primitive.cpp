@@ -11,8 +11,8 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-struct Rule : torch::CustomClassHolder {
-  Rule(const PrimitiveForward& f, PrimitiveBackward b) : forward(f), backward(std::move(b)) {}
+struct PrimitiveRule : torch::CustomClassHolder {
+  PrimitiveRule(const PrimitiveForward& f, PrimitiveBackward b) : forward(f), backward(std::move(b)) {}
   const PrimitiveForward& forward;  // only called while primitive() runs
   PrimitiveBackward backward;
   size_t inputs = 0;
@@ -20,7 +20,7 @@ struct Rule : torch::CustomClassHolder {
 
 struct PrimitiveFunction : torch::autograd::Function<PrimitiveFunction> {
   static variable_list forward(AutogradContext* context, at::TensorList inputs,
-                               const c10::intrusive_ptr<Rule>& rule) {
+                               const c10::intrusive_ptr<PrimitiveRule>& rule) {
     Tensors saved;
     auto outputs = rule->forward(inputs.vec(), saved);
     rule->inputs = inputs.size();
@@ -31,7 +31,7 @@ struct PrimitiveFunction : torch::autograd::Function<PrimitiveFunction> {
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
-    auto rule = c10::static_intrusive_pointer_cast<Rule>(context->saved_data["rule"].toCapsule());
+    auto rule = c10::static_intrusive_pointer_cast<PrimitiveRule>(context->saved_data["rule"].toCapsule());
     auto result = rule->backward(context->get_saved_variables(), gradients);
     result.resize(rule->inputs + 1);  // one for the rule itself
     return result;
@@ -42,7 +42,7 @@ struct PrimitiveFunction : torch::autograd::Function<PrimitiveFunction> {
 
 Tensors primitive(const Tensors& inputs, const PrimitiveForward& forward,
                   PrimitiveBackward backward) {
-  auto rule = c10::make_intrusive<Rule>(forward, std::move(backward));
+  auto rule = c10::make_intrusive<PrimitiveRule>(forward, std::move(backward));
   return PrimitiveFunction::apply(at::TensorList(inputs), rule);
 }
 

@@ -1,4 +1,6 @@
 // EagerOps: the plain implementation of every primitive, at the bottom of each stack.
+#include <ATen/ops/silu.h>
+
 #include <utility>
 
 #include "assay/ops.h"
@@ -130,7 +132,7 @@ class EagerOps : public Ops {
 };
 
 // Keeps gate, up and silu(gate), as unfused autograd does (recipes 3.1).
-Tensor EagerOps::swiglu(const Tensor& gate, const Tensor& up) { return gate.silu().mul(up); }
+Tensor EagerOps::swiglu(const Tensor& gate, const Tensor& up) { return at::silu(gate).mul(up); }
 
 }  // namespace
 }  // namespace train
