@@ -63,9 +63,23 @@ void prepare_sink(Assembly& a, size_t index, int uses) {
   });
 }
 
+ParameterInfo info_of(const Parameter& p, const Dtypes& dtypes) {
+  return {p.spec.name, p.spec.shape, p.spec.axes, p.spec.role, p.placement.box().size, dtypes.param};
+}
+
+// Every parameter of the model, so that a name glob is judged alike on every rank.
+void check_optimizer(const Assembly& a) {
+  std::vector<ParameterInfo> model;
+  for (const Parameter& p : a.parameters) {
+    model.push_back(info_of(p, a.recipe.precision->dtypes()));
+  }
+  a.recipe.optimizer->check(model);
+}
+
 // The weight that primitives read and the master that the optimizer updates: one tensor unless
 // precision computes in another dtype than it keeps.
 void initialise(Assembly& a) {
+  check_optimizer(a);
   const Dtypes dtypes = a.recipe.precision->dtypes();
   const auto uses = uses_of(a.model_blocks, a.parameters.size());
   for (size_t i = 0; i < a.parameters.size(); ++i) {
@@ -79,8 +93,7 @@ void initialise(Assembly& a) {
     shard.weight = p.weight;
     shard.master = dtypes.master == dtypes.compute ? p.weight : value;
     shard.decay = p.spec.shape.size() > 1;
-    const ParameterInfo info{p.spec.name, p.spec.shape,           p.spec.axes,
-                             p.spec.role, p.placement.box().size, dtypes.param};
+    const ParameterInfo info = info_of(p, dtypes);
     for (const StateSlot& slot : a.recipe.optimizer->state_spec(info)) {
       shard.state.push_back(make_state(slot, info, a.device));
     }
