@@ -13,7 +13,7 @@ struct AdamWOptions {
   double eps = 1e-8;
   double weight_decay = 0.1;
   std::vector<std::string> decay_exclude{};
-  std::string implementation = "plain";
+  std::string implementation = "fused";
 
   static void declare(OptionTable<AdamWOptions>& t) {
     using enum Affects;
@@ -24,8 +24,8 @@ struct AdamWOptions {
     t.add(&O::weight_decay, "weight_decay", numerics, {0, 10}, "decoupled, times lr");
     t.add(&O::decay_exclude, "decay_exclude", numerics,
           "globs of parameters that do not decay, besides norms and biases");
-    t.add(&O::implementation, "implementation", numerics, {"plain"},
-          "plain: LibTorch operations, one by one");
+    t.add(&O::implementation, "implementation", numerics, {"fused", "plain"},
+          "fused: one pass over all parameters; plain: LibTorch operations, one by one");
   }
 };
 
@@ -45,7 +45,9 @@ class AdamW final : public Optimizer {
   void step(std::span<ParameterShard> shards, const StepContext& context) override;
 
  private:
-  void update(ParameterShard& p, double lr, int64_t step) const;
+  double decay_of(const ParameterShard& shard) const;
+  void step_plain(std::span<ParameterShard> shards, const StepContext& context) const;
+  void step_fused(std::span<ParameterShard> shards, const StepContext& context) const;
 
   const Options options_;
 };
