@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "assay/error.h"
+#include "fused_adamw.h"
 #include "optimizer_checks.h"
+#include "tests/plugins/support/model_harness.h"
 
 namespace assay::optim {
 namespace {
@@ -26,7 +28,41 @@ AdamWOptions plain() {
   return options;
 }
 
+AdamWOptions fused() {
+  static const bool once = [] {
+    register_fused_adamw();
+    return true;
+  }();
+  (void)once;
+  return {};
+}
+
 }  // namespace
+
+TEST(AdamW, FusedFollowsItsEquationsAndSkipsMissingGradients) {
+  AdamW optimizer(fused());
+  expect_follows(optimizer, adamw_rule(fused(), 0.1));
+}
+
+TEST(AdamW, FusedSlicesAndMeta) {
+  AdamW optimizer(fused());
+  expect_slices(optimizer);
+  expect_meta(optimizer);
+}
+
+TEST(AdamW, FusedIsPlainInSinglePrecision) {
+  AdamW fast(fused()), reference(plain());
+  test::Random random(1);
+  const at::Tensor a = random.normal({33, 17}), b = a.clone();
+  ParameterShard x = make_shard(fast, info_of("w", a), a);
+  ParameterShard y = make_shard(reference, info_of("w", b), b);
+  for (int64_t step = 1; step <= 20; ++step) {
+    x.grad = y.grad = random.normal({33, 17});
+    fast.step({&x, 1}, {.step = step, .lr = 0.01});
+    reference.step({&y, 1}, {.step = step, .lr = 0.01});
+  }
+  EXPECT_LT(a.sub(b).norm().div(b.norm()).item<double>(), 1e-6);
+}
 
 TEST(AdamW, FollowsItsEquationsAndSkipsMissingGradients) {
   AdamW optimizer(plain());

@@ -2,8 +2,8 @@
 #include "muon.h"
 
 #include <ATen/ops/diag.h>
-#include <ATen/ops/eye.h>
 #include <ATen/ops/linalg_qr.h>
+#include <ATen/ops/linspace.h>
 #include <gtest/gtest.h>
 
 #include "adamw.h"
@@ -34,8 +34,7 @@ Known known(int64_t rows, int64_t cols, uint64_t seed) {
   const auto basis = [&](int64_t size) {
     return std::get<0>(at::linalg_qr(random.normal({size, n}, at::kDouble)));
   };
-  at::Tensor s = at::zeros({n}, at::kDouble);
-  for (int64_t i = 0; i < n; ++i) s[i] = std::pow(0.6, static_cast<double>(i));
+  const at::Tensor s = at::linspace(1.0, 0.2, n, at::kDouble);
   return {basis(rows), s, basis(cols)};
 }
 
