@@ -45,7 +45,7 @@ struct ParameterSpec {
 };
 
 /// A half-open box in the global tensor: begin[d] .. begin[d] + size[d].
-struct Box {
+struct ASSAY_API Box {
   Shape begin{};
   Shape size{};
   int64_t numel() const;
