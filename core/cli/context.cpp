@@ -129,12 +129,35 @@ Context default_context() {
   Context context;
   context.out = &std::cout;
   context.err = &std::cerr;
+  context.components = [](const std::vector<std::filesystem::path>& own) {
+    return grid::components_of(Catalogue::load(plugin_folders(own), worker_describer()));
+  };
+  context.binaries = grid::installed_binaries;
+  context.machine = grid::this_machine;
   return context;
 }
 
+grid::PlanRequest plan_request(const Context& context, const std::filesystem::path& file) {
+  grid::PlanRequest request;
+  request.file = file;
+  request.machine = context.machine();
+  request.binaries = context.binaries();
+  request.hash_file = grid::cached_file_hash;
+  auto kept = std::make_shared<std::unique_ptr<grid::Components>>();
+  request.components =
+      [context, kept](std::vector<std::filesystem::path> folders) -> const grid::Components& {
+    const auto& more = context.plugin_path;
+    folders.insert(folders.end(), more.begin(), more.end());
+    *kept = context.components(folders);
+    return **kept;
+  };
+  return request;
+}
+
 void add_commands(CLI::App& app, Context& context) {
-  (void)app;
-  (void)context;
+  add_plan(app, context);
+  add_plugins(app, context);
+  add_completion(app, context);
 }
 
 int run_cli(int argc, const char* const* argv, Context& context) {

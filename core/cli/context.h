@@ -9,11 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "core/grid/components.h"
 #include "core/grid/plan.h"
-
-namespace assay {
-class Catalogue;
-}
 
 namespace assay::cli {
 
@@ -31,7 +28,8 @@ struct Context {
   std::ostream* err = nullptr;  ///< progress and diagnostics
 
   /// Replaced by tests; by default the installed plugins, binaries and this machine.
-  std::function<std::unique_ptr<Catalogue>(const std::vector<std::filesystem::path>&)> catalogue;
+  std::function<std::unique_ptr<grid::Components>(const std::vector<std::filesystem::path>&)>
+      components;
   std::function<grid::Binaries()> binaries;
   std::function<grid::Machine()> machine;
 
@@ -42,8 +40,8 @@ struct Context {
 /// Writes to the process's streams and looks for plugins where plugin-boundary.md 8 says.
 Context default_context();
 
-/// A request for `grid::plan()` wired to the context's plugins, binaries and machine. The catalogue
-/// is loaded when the plan asks for it, and lives as long as the request.
+/// A request for `grid::plan()` wired to the context's plugins, binaries and machine. Plugins
+/// are looked for when the plan asks for them, and live as long as the request.
 grid::PlanRequest plan_request(const Context& context, const std::filesystem::path& file);
 
 /// Parses the arguments, runs one command and gives the exit code; every error is printed.

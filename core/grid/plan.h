@@ -14,11 +14,9 @@
 
 #include "core/base/diagnostic.h"
 
-namespace assay {
-class Catalogue;
-}
-
 namespace assay::grid {
+
+class Components;
 
 /// The executables of a run other than plugins; each part is hashed into every cell_id.
 struct Binaries {
@@ -42,21 +40,21 @@ struct PlanRequest {
   Machine machine;
   Binaries binaries;
   /// Called once, with the folders that the study's `plugins:` names.
-  std::function<const Catalogue&(const std::vector<std::filesystem::path>&)> catalogue;
+  std::function<const Components&(const std::vector<std::filesystem::path>&)> components;
   /// SHA-256 of a plugin file or of the content of a path option.
   std::function<std::string(const std::filesystem::path&)> hash_file;
 };
 
 struct AxisValue {
-  std::string key;         ///< "memory.name", or the name of a variants axis
-  std::string label;       ///< as tables show it
-  std::string value_json;  ///< what was set: a scalar, or a map for variants
+  std::string key{};         ///< "memory.name", or the name of a variants axis
+  std::string label{};       ///< as tables show it
+  std::string value_json{};  ///< what was set: a scalar, or a map for variants
 };
 
 struct Origin {
-  std::string key;
-  std::string value_json;
-  std::string place;  ///< "layouts.yaml:4:7", "command line", "default", "derived"
+  std::string key{};
+  std::string value_json{};
+  std::string place{};  ///< "layouts.yaml:4:7", "command line", "default", "derived"
 };
 
 struct Cell {
@@ -79,12 +77,12 @@ struct Cell {
 };
 
 struct Skip {
-  std::string slug;
-  std::optional<int> line;
-  std::string rule;  ///< exclude, when, duplicate, refused, predicted_oom, filter
-  std::optional<std::string> rule_id;
-  std::string reason;
-  std::string place;  ///< "layouts.yaml:13:11"
+  std::string slug{};
+  std::optional<int> line{};
+  std::string rule{};  ///< exclude, when, duplicate, refused, predicted_oom, filter
+  std::optional<std::string> rule_id{};
+  std::string reason{};
+  std::string place{};  ///< "layouts.yaml:13:11"
 };
 
 /// Execution keys: part of no id.

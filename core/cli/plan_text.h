@@ -1,0 +1,23 @@
+// How a plan is printed: text, Markdown, JSON, and one cell with the origin of each value.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/grid/plan.h"
+
+namespace assay::cli {
+
+/// "12 expanded + 0 included - 1 excluded ... = 11 cells, 33 runs"
+std::string counts_line(const grid::Plan& plan);
+
+/// Counts, swept axes, then a line for each cell and each skip.
+std::string plan_text(const grid::Plan& plan);
+std::string plan_markdown(const grid::Plan& plan);
+nlohmann::json plan_json(const grid::Plan& plan);
+
+/// The cell whose slug or id begins with `which`; throws Error when it is none or several. The plan
+/// has to carry origins.
+std::string cell_text(const grid::Plan& plan, const std::string& which);
+
+}  // namespace assay::cli
