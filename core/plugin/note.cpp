@@ -157,8 +157,9 @@ std::string read_note_text(const std::filesystem::path& file, const std::string&
 Note parse_note(const std::string& text, const std::string& place) {
   Note note;
   note.text = text;
+  const nlohmann::json d = nlohmann::json::parse(text, nullptr, false);
+  if (!d.is_object()) refuse_file(place, "its note cannot be read: it is no JSON");
   try {
-    const nlohmann::json d = nlohmann::json::parse(text);
     for (const auto& [name, field] : kEnvironmentFields) note.*field = text_field(d, name);
     note.plugin = text_field(d, "plugin");
     note.version = text_field(d, "version");

@@ -1,0 +1,160 @@
+// assay-check FILE [--filter=F] [--list]: opens one plugin and runs the suites of its kinds. Exit 0
+// passed, 1 failed, 2 refused, 77 skipped.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+
+#include "core/base/diagnostic.h"
+#include "core/base/files.h"
+#include "core/conformance/subject.h"
+#include "core/intercept/host_allocator.h"
+
+namespace assay::conformance {
+namespace {
+
+constexpr int kRefused = 2;
+constexpr int kSkipped = 77;
+
+struct Arguments {
+  std::string file, filter = "*";
+  bool list = false;
+};
+
+std::optional<Arguments> parse(int argc, char** argv) {
+  Arguments arguments;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--list") {
+      arguments.list = true;
+    } else if (word.starts_with("--filter=")) {
+      arguments.filter = word.substr(9);
+    } else if (arguments.file.empty() && word[0] != '-') {
+      arguments.file = word;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (arguments.file.empty()) return std::nullopt;
+  return arguments;
+}
+
+/// Runs `call` with standard output in a file; gives what was printed.
+template <class Call>
+std::string captured(Call call) {
+  std::string name = (std::filesystem::temp_directory_path() / "assay_check.XXXXXX").string();
+  const int file = ::mkstemp(name.data());
+  const int saved = ::dup(STDOUT_FILENO);
+  ::dup2(file, STDOUT_FILENO);
+  const auto restore = [&] {
+    std::fflush(stdout);
+    std::cout.flush();
+    ::dup2(saved, STDOUT_FILENO);
+    ::close(saved);
+    ::close(file);
+    const std::string printed = read_file(name);
+    ::unlink(name.c_str());
+    return printed;
+  };
+  try {
+    call();
+  } catch (...) {
+    restore();
+    throw;
+  }
+  return restore();
+}
+
+const LoadedPlugin& load_watched(const std::string& file) {
+  const LoadedPlugin* plugin = nullptr;
+  LoadRecord& record = load_record();
+  record.before = process_state();
+  record.printed = captured([&] { plugin = &load_plugin(file); });
+  record.after = process_state();
+  return *plugin;
+}
+
+/// Hands a case to GoogleTest.
+class CaseTest : public testing::Test {
+ public:
+  CaseTest(Case test, Subject subject) : case_(std::move(test)), subject_(subject) {}
+  void TestBody() override { case_.run(subject_); }
+
+ private:
+  const Case case_;
+  const Subject subject_;
+};
+
+std::vector<Case> all_cases() {
+  std::vector<Case> all = common_cases();
+  for (auto* suite : {&optim_cases, &data_cases, &model_cases, &training_cases, &comm_cases}) {
+    for (Case& test : suite()) all.push_back(std::move(test));
+  }
+  return all;
+}
+
+void register_tests(const LoadedPlugin& plugin) {
+  const std::vector<Case> cases = all_cases();
+  for (const Registration* entry : registry().entries()) {
+    for (const Case& test : cases) {
+      if (test.kind && *test.kind != entry->kind) continue;
+      const Subject subject{&plugin, entry};
+      testing::RegisterTest(entry->id().c_str(), test.name, nullptr, nullptr, __FILE__, __LINE__,
+                            [test, subject]() -> CaseTest* { return new CaseTest(test, subject); });
+    }
+  }
+}
+
+void list_tests() {
+  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
+  const std::string filter = testing::GTEST_FLAG(filter);
+  for (int s = 0; s < all.total_test_suite_count(); ++s) {
+    const testing::TestSuite& suite = *all.GetTestSuite(s);
+    for (int t = 0; t < suite.total_test_count(); ++t) {
+      const std::string name = std::string(suite.name()) + "." + suite.GetTestInfo(t)->name();
+      if (testing::internal::UnitTestOptions::FilterMatchesTest(suite.name(),
+                                                                suite.GetTestInfo(t)->name())) {
+        std::printf("%s\n", name.c_str());
+      }
+    }
+  }
+}
+
+int run(const Arguments& arguments) {
+  intercept::install_host_allocator();
+  register_tests(load_watched(arguments.file));
+  int argc = 1;
+  char program[] = "assay-check";
+  char* argv[] = {program, nullptr};
+  testing::InitGoogleTest(&argc, argv);
+  testing::GTEST_FLAG(filter) = arguments.filter;
+  if (arguments.list) {
+    list_tests();
+    return 0;
+  }
+  const int failed = RUN_ALL_TESTS();
+  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
+  if (failed) return 1;
+  return all.successful_test_count() == 0 && all.skipped_test_count() > 0 ? kSkipped : 0;
+}
+
+}  // namespace
+}  // namespace assay::conformance
+
+int main(int argc, char** argv) {
+  using namespace assay;
+  const auto arguments = conformance::parse(argc, argv);
+  if (!arguments) {
+    std::cerr << "usage: assay-check FILE [--filter=F] [--list]\n";
+    return conformance::kRefused;
+  }
+  try {
+    return conformance::run(*arguments);
+  } catch (const DiagnosticError& e) {
+    std::cerr << render(e.diagnostics());
+  } catch (const Error& e) {
+    std::cerr << render(Diagnostic{.place = arguments->file, .text = e.what()});
+  }
+  return conformance::kRefused;
+}
