@@ -5,8 +5,8 @@
 
 #include "assay/ops.h"
 #include "assay/primitive.h"
+#include "assay/rope_table.h"
 #include "core/train/kernels.h"
-#include "core/train/rope_table.h"
 
 namespace assay {
 namespace train {

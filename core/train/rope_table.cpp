@@ -1,5 +1,5 @@
 // Rotary angles: theta_i = theta^(-2 i / dh), arXiv:2104.09864; scaling of arXiv:2407.21783.
-#include "core/train/rope_table.h"
+#include "assay/rope_table.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace assay::train {
+namespace assay {
 
 double rope_frequency(const RopeSpec& spec, int64_t i) {
   const double frequency =
@@ -62,4 +62,4 @@ std::pair<Tensor, Tensor> RopeTable::get(const Tensor& x, const Positions& posit
   return {cos_, sin_};
 }
 
-}  // namespace assay::train
+}  // namespace assay

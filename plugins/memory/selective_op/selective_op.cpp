@@ -13,10 +13,11 @@ namespace {
 constexpr std::array<std::string_view, 5> kOperations = {"linear", "attention", "reduce_scatter",
                                                          "all_to_all", "all_reduce"};
 
-/// "assay::linear" -> "linear"; empty for operators of other owners.
+/// "assay::linear" and "assay_fused::linear" -> "linear"; empty for operators of other owners.
 std::string_view own_name(std::string_view op) {
-  constexpr std::string_view prefix = "assay::";
-  return op.starts_with(prefix) ? op.substr(prefix.size()) : std::string_view();
+  const size_t colons = op.find("::");
+  const bool ours = op.starts_with("assay") && colons != std::string_view::npos;
+  return ours ? op.substr(colons + 2) : std::string_view();
 }
 
 }  // namespace

@@ -3,14 +3,16 @@
 
 #include <utility>
 
+#include "assay/api.h"
+#include "assay/api.h"
 #include "assay/ops.h"
 
-namespace assay::train {
+namespace assay {
 
 /// Angular frequency of pair i of head_dim / 2, with Llama 3.1 scaling if asked (recipes 1.1).
-double rope_frequency(const RopeSpec& spec, int64_t i);
+ASSAY_API ASSAY_API double rope_frequency(const RopeSpec& spec, int64_t i);
 
-class RopeTable {
+class ASSAY_API RopeTable {
  public:
   /// cos and sin for x (B, S, ...): (S, dh / 2), or (B, S, dh / 2) when positions has ids.
   std::pair<Tensor, Tensor> get(const Tensor& x, const Positions& positions, const RopeSpec& spec);
@@ -21,4 +23,4 @@ class RopeTable {
   Tensor cos_, sin_;
 };
 
-}  // namespace assay::train
+}  // namespace assay
