@@ -5,12 +5,13 @@
 #include <functional>
 #include <string_view>
 
+#include "assay/api.h"
 #include "assay/tensor.h"
 
 namespace assay::intercept {
 
 /// One operator call. Values are on `stack()` as the dispatcher holds them.
-class OpCall {
+class ASSAY_API OpCall {
  public:
   virtual ~OpCall() = default;
   virtual std::string_view name() const = 0;  ///< "aten::mm", "assay::linear"
@@ -30,7 +31,7 @@ class OpCall {
 using OpObserver = std::function<void(OpCall&)>;
 
 /// While alive, `observer` handles this thread's operator calls; only the innermost one runs.
-class OpObserverScope {
+class ASSAY_API OpObserverScope {
  public:
   explicit OpObserverScope(OpObserver observer);
   ~OpObserverScope();

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "assay/api.h"
 #include "assay/tensor.h"
 
 namespace assay::intercept {
@@ -13,7 +14,7 @@ namespace assay::intercept {
 using Pack = std::function<std::function<Tensor()>(const Tensor& saved)>;
 
 /// While alive, `pack` replaces how this thread saves tensors for backward.
-class SavedHooksScope {
+class ASSAY_API SavedHooksScope {
  public:
   explicit SavedHooksScope(Pack pack);
   ~SavedHooksScope();
@@ -22,6 +23,6 @@ class SavedHooksScope {
 };
 
 /// True inside a scope.
-bool saved_hooks_active();
+ASSAY_API bool saved_hooks_active();
 
 }  // namespace assay::intercept

@@ -4,12 +4,13 @@
 #include <list>
 #include <memory>
 
+#include "assay/api.h"
 #include "core/train/recipe.h"
 
 namespace assay::train {
 
 /// Everything that one rank trains with. Not movable: the parts refer to each other.
-struct Assembly {
+struct ASSAY_API Assembly {
   Assembly(Recipe r, int rank, GroupSpec group_defaults, at::Device d);
   Assembly(const Assembly&) = delete;
   Assembly& operator=(const Assembly&) = delete;
@@ -31,9 +32,9 @@ struct Assembly {
 };
 
 /// A zero state tensor for `slot` beside the parameter that `info` describes.
-Tensor make_state(const StateSlot& slot, const ParameterInfo& info, at::Device device);
+ASSAY_API Tensor make_state(const StateSlot& slot, const ParameterInfo& info, at::Device device);
 
-std::unique_ptr<Assembly> assemble(Recipe recipe, int rank, GroupSpec group_defaults,
-                                   at::Device device);
+ASSAY_API std::unique_ptr<Assembly> assemble(Recipe recipe, int rank, GroupSpec group_defaults,
+                                             at::Device device);
 
 }  // namespace assay::train

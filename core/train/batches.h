@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "assay/api.h"
 #include "assay/data.h"
 #include "assay/mesh.h"
 #include "assay/model.h"
@@ -32,7 +33,7 @@ struct Batch {
 
 /// Sample p of the run is row permutation(p mod rows) of epoch p / rows; a step takes the next
 /// global_batch samples; sample j of a step goes to batch rank j mod ranks (recipes 7.3).
-class Batches {
+class ASSAY_API Batches {
  public:
   Batches(std::shared_ptr<const DataSource> source, BatchShape shape, const Mesh& mesh,
           uint64_t seed, at::Device device);

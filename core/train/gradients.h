@@ -1,18 +1,19 @@
 // Global gradient norm and clipping over the parts of a model that a rank holds.
 #pragma once
 
+#include "assay/api.h"
 #include "core/train/assemble.h"
 
 namespace assay::train {
 
 /// Hands each shard its reduced gradient.
-void take_gradients(Assembly& assembly);
+ASSAY_API void take_gradients(Assembly& assembly);
 
 /// sqrt of the sum of squares over all parameters, each element counted once whatever the layout;
 /// fp64, the same on every rank.
-double gradient_norm(Assembly& assembly);
+ASSAY_API double gradient_norm(Assembly& assembly);
 
 /// Scales all gradients by min(1, max_norm / (norm + 1e-6)).
-void clip_gradients(Assembly& assembly, double norm, double max_norm);
+ASSAY_API void clip_gradients(Assembly& assembly, double norm, double max_norm);
 
 }  // namespace assay::train

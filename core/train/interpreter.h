@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "assay/api.h"
 #include "core/train/assemble.h"
 #include "core/train/batches.h"
 
@@ -16,7 +17,7 @@ struct StepParts {
   double backward_s = 0;
 };
 
-class Interpreter {
+class ASSAY_API Interpreter {
  public:
   explicit Interpreter(Assembly& assembly);
 

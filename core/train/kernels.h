@@ -9,39 +9,39 @@
 namespace assay::train {
 
 /// Registers assay::* once per process; every typed call does so by itself.
-void register_kernels();
+ASSAY_API void register_kernels();
 
 // Each call goes through the dispatcher, so that recompute, tracing and meta see it.
 
 /// x (..., in), weights (out_i, in) -> (..., out_i) each.
-Tensors call_linear(const Tensor& x, at::TensorList weights);
+ASSAY_API Tensors call_linear(const Tensor& x, at::TensorList weights);
 
 /// -> y like x; rstd (..., 1) in the statistics dtype.
-std::tuple<Tensor, Tensor> call_norm(const Tensor& x, const Tensor& scale, double eps);
-Tensor call_norm_dx(const Tensor& dy, const Tensor& x, const Tensor& scale, const Tensor& rstd);
-Tensor call_norm_dscale(const Tensor& dy, const Tensor& x, const Tensor& rstd);
+ASSAY_API std::tuple<Tensor, Tensor> call_norm(const Tensor& x, const Tensor& scale, double eps);
+ASSAY_API Tensor call_norm_dx(const Tensor& dy, const Tensor& x, const Tensor& scale,
+                              const Tensor& rstd);
+ASSAY_API Tensor call_norm_dscale(const Tensor& dy, const Tensor& x, const Tensor& rstd);
 
 /// ids (B, S), table (V, D) -> (B, S, D); the gradient in the dtype of `like` (V, D).
-Tensor call_embedding(const Tensor& ids, const Tensor& table);
-Tensor call_embedding_dtable(const Tensor& ids, const Tensor& dy, const Tensor& like);
+ASSAY_API Tensor call_embedding(const Tensor& ids, const Tensor& table);
+ASSAY_API Tensor call_embedding_dtable(const Tensor& ids, const Tensor& dy, const Tensor& like);
 
 /// x (B, S, heads * dh); cos, sin (S or B * S, dh / 2); inverse: the rotation's transpose.
-Tensor call_rope(const Tensor& x, const Tensor& cos, const Tensor& sin, bool inverse);
+ASSAY_API Tensor call_rope(const Tensor& x, const Tensor& cos, const Tensor& sin, bool inverse);
 
 /// Shapes as in AttentionPart.
-std::tuple<Tensor, Tensor> call_attention(const Tensor& q, const Tensor& k, const Tensor& v,
-                                          int64_t head_dim, double scale, bool causal);
-std::tuple<Tensor, Tensor, Tensor> call_attention_backward(const Tensor& dout, const Tensor& q,
-                                                           const Tensor& k, const Tensor& v,
-                                                           const Tensor& out, const Tensor& lse,
-                                                           int64_t head_dim, double scale,
-                                                           bool causal);
+ASSAY_API std::tuple<Tensor, Tensor> call_attention(const Tensor& q, const Tensor& k,
+                                                    const Tensor& v, int64_t head_dim, double scale,
+                                                    bool causal);
+ASSAY_API std::tuple<Tensor, Tensor, Tensor> call_attention_backward(
+    const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
+    const Tensor& lse, int64_t head_dim, double scale, bool causal);
 
 /// hidden (T, D), head (V, D), labels (T) -> max, sum_exp, target, each (T).
-std::tuple<Tensor, Tensor, Tensor> call_ce_stats(const Tensor& hidden, const Tensor& head,
-                                                 const Tensor& labels);
+ASSAY_API std::tuple<Tensor, Tensor, Tensor> call_ce_stats(const Tensor& hidden, const Tensor& head,
+                                                           const Tensor& labels);
 /// -> d loss / d logits (T, V) in the dtype of hidden.
-Tensor call_ce_dlogits(const Tensor& hidden, const Tensor& head, const Tensor& labels,
-                       const Tensor& max, const Tensor& dsum, const Tensor& dtarget);
+ASSAY_API Tensor call_ce_dlogits(const Tensor& hidden, const Tensor& head, const Tensor& labels,
+                                 const Tensor& max, const Tensor& dsum, const Tensor& dtarget);
 
 }  // namespace assay::train

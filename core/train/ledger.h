@@ -5,6 +5,7 @@
 #include <memory>
 #include <unordered_set>
 
+#include "assay/api.h"
 #include "assay/tensor.h"
 #include "core/intercept/saved_hooks.h"
 
@@ -12,7 +13,7 @@ namespace assay::train {
 
 /// While a scope is open on this thread, every saved tensor counts once per storage view. What the
 /// engines keep by themselves (a recompute region's input and kept outputs) they report.
-class Ledger {
+class ASSAY_API Ledger {
  public:
   void add(const Tensor& tensor);
   int64_t bytes() const { return bytes_; }
@@ -26,7 +27,7 @@ class Ledger {
   int64_t bytes_ = 0;
 };
 
-class LedgerScope {
+class ASSAY_API LedgerScope {
  public:
   explicit LedgerScope(Ledger& ledger);
   ~LedgerScope();

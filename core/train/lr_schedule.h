@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <string>
 
+#include "assay/api.h"
+
 namespace assay::train {
 
-struct LrSchedule {
+struct ASSAY_API LrSchedule {
   std::string name = "cosine";         ///< constant, linear, cosine, wsd
   std::string decay_shape = "linear";  ///< of wsd: linear, sqrt, cosine
   int64_t total = 1;                   ///< steps

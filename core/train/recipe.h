@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 
+#include "assay/api.h"
 #include "assay/compile.h"
 #include "assay/data.h"
 #include "assay/memory.h"
@@ -44,6 +45,6 @@ struct Recipe {
 };
 
 /// Throws Error naming the component for an unknown name or option.
-Recipe make_recipe(const nlohmann::json& config);
+ASSAY_API Recipe make_recipe(const nlohmann::json& config);
 
 }  // namespace assay::train

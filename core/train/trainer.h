@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "assay/api.h"
 #include "core/train/assemble.h"
 #include "core/train/batches.h"
 #include "core/train/interpreter.h"
@@ -27,7 +28,7 @@ struct EvalResult {
   double wall_s = 0;
 };
 
-class Trainer {
+class ASSAY_API Trainer {
  public:
   explicit Trainer(std::unique_ptr<Assembly> assembly);
 
