@@ -4,13 +4,12 @@
 #include <utility>
 
 #include "assay/api.h"
-#include "assay/api.h"
 #include "assay/ops.h"
 
 namespace assay {
 
 /// Angular frequency of pair i of head_dim / 2, with Llama 3.1 scaling if asked (recipes 1.1).
-ASSAY_API ASSAY_API double rope_frequency(const RopeSpec& spec, int64_t i);
+ASSAY_API double rope_frequency(const RopeSpec& spec, int64_t i);
 
 class ASSAY_API RopeTable {
  public:
