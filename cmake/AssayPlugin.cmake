@@ -1,6 +1,5 @@
 # assay_add_plugin(): builds one plugin, in assay's own tree and against an installed SDK alike.
 include(${CMAKE_CURRENT_LIST_DIR}/AssayTorchVersion.cmake)
-set(ASSAY_PLUGIN_CMAKE_DIR ${CMAKE_CURRENT_LIST_DIR})
 
 # assay_sdk_hash(OUT folder): 16 hex digits over the public headers; an edit configures again.
 function(assay_sdk_hash out folder)
@@ -64,7 +63,7 @@ function(assay_add_plugin)
     string(APPEND note_cuda_includes "#include <nccl.h>\n")
   endif()
   set(note ${CMAKE_CURRENT_BINARY_DIR}/${arg_NAME}.note.cpp)
-  configure_file(${ASSAY_PLUGIN_CMAKE_DIR}/plugin_note.cpp.in ${note} @ONLY)
+  configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/plugin_note.cpp.in ${note} @ONLY)
 
   # The objects hold no door, so that a test may link those of several plugins.
   set(objects ${arg_NAME}_objects)
@@ -81,7 +80,7 @@ function(assay_add_plugin)
     assay_use_pch(${objects})
   endif()
 
-  set(map ${ASSAY_PLUGIN_CMAKE_DIR}/plugin.map)
+  set(map ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/plugin.map)
   add_library(${arg_NAME} MODULE ${note})
   target_link_libraries(${arg_NAME} PRIVATE ${objects})
   target_compile_options(${arg_NAME} PRIVATE  # the note tells of the flags of the objects
@@ -109,7 +108,7 @@ function(_assay_place_plugin)
   add_custom_command(TARGET ${arg_NAME} POST_BUILD VERBATIM
     COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}
             -DOUT=$<TARGET_FILE_DIR:${arg_NAME}>/${arg_NAME}.assay.json
-            -P ${ASSAY_PLUGIN_CMAKE_DIR}/AssayStamp.cmake)
+            -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/AssayStamp.cmake)
   install(TARGETS ${arg_NAME} LIBRARY DESTINATION lib/assay/plugins)
   install(FILES $<TARGET_FILE_DIR:${arg_NAME}>/${arg_NAME}.assay.json
           DESTINATION lib/assay/plugins)
