@@ -1,0 +1,90 @@
+// CSV: one row per run, written with libcsv; values in the stored unit and full precision.
+#include <csv.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/report/formats.h"
+
+namespace assay::report {
+namespace {
+
+std::string quoted(const std::string& field) {
+  std::string out(2 * field.size() + 2, '\0');
+  out.resize(csv_write(out.data(), out.size(), field.data(), field.size()));
+  return out;
+}
+
+void add_line(std::string& out, const std::vector<std::string>& fields) {
+  for (size_t i = 0; i < fields.size(); ++i) out += (i == 0 ? "" : ",") + quoted(fields[i]);
+  out += "\r\n";
+}
+
+/// Known columns, then the metrics that only some runs have, by name.
+std::vector<Column> all_columns(const Model& model) {
+  std::vector<Column> columns(known_columns().begin(), known_columns().end());
+  std::set<std::string> others;
+  for (const RunRow& run : model.runs) {
+    for (const auto& [name, figure] : run.figures) others.insert(name);
+  }
+  for (const Column& column : columns) others.erase(column.name);
+  for (const std::string& name : others) columns.push_back(column_for(name, "1"));
+  return columns;
+}
+
+std::string value_text(const Figure* figure) {
+  if (figure == nullptr || figure->state != FigureState::measured) return "";
+  return figure->value ? fmt::format("{}", *figure->value) : figure->nonfinite;
+}
+
+std::string number(const std::optional<int64_t>& value) {
+  return value ? std::to_string(*value) : std::string();
+}
+
+/// Configuration values of a run's recipe, in the order of model.keys.
+std::vector<std::string> keys_of(const Model& model, const RunRow& run) {
+  for (const Row& row : model.rows) {
+    if (std::find(row.runs.begin(), row.runs.end(), run.run_id) != row.runs.end()) return row.keys;
+  }
+  return std::vector<std::string>(model.keys.size());
+}
+
+std::vector<std::string> header(const Model& model, const std::vector<Column>& columns) {
+  std::vector<std::string> line = {"study",     "cell",   "cell_id",  "recipe_id", "machine_id",
+                                   "run_id",    "slot",   "attempts", "state",     "reason",
+                                   "exit_code", "signal", "timed",    "steady"};
+  line.insert(line.end(), model.keys.begin(), model.keys.end());
+  for (const Column& column : columns) line.push_back(column.csv);
+  return line;
+}
+
+}  // namespace
+
+std::string csv(const Model& model) {
+  const std::vector<Column> columns = all_columns(model);
+  std::string out;
+  add_line(out, header(model, columns));
+  for (const RunRow& run : model.runs) {
+    std::vector<std::string> line = {model.study,
+                                     run.slug,
+                                     run.cell_id,
+                                     run.recipe_id,
+                                     run.machine_id,
+                                     std::to_string(run.run_id),
+                                     std::to_string(run.slot),
+                                     std::to_string(run.attempts),
+                                     run.state,
+                                     run.reason,
+                                     number(run.exit_code),
+                                     number(run.signal),
+                                     run.timed ? "1" : "0",
+                                     run.steady};
+    for (std::string& value : keys_of(model, run)) line.push_back(std::move(value));
+    for (const Column& column : columns) line.push_back(value_text(run.figure(column.name)));
+    add_line(out, line);
+  }
+  return out;
+}
+
+}  // namespace assay::report
