@@ -29,7 +29,8 @@ TEST_P(SameBits, AsTheRunThatKeepsEverything) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Memory, SameBits,
-                         testing::Combine(testing::Values("full", "selective_layer", "selective_op"),
+                         testing::Combine(testing::Values("full", "selective_layer",
+                                                          "selective_op"),
                                           testing::Values("fp64", "fp32", "bf16")));
 
 // F0 I0 F1 I1 W0 W1 instead of F0 B0 F1 B1.
@@ -44,7 +45,8 @@ ActionList split_schedule() {
 TEST(Composition, InputAndWeightGradientsApartGiveTheBitsOfBackward) {
   auto plain = make_trainer(small_config());
   load_test_plugins();
-  auto assembly = assemble(make_recipe(with("memory", {{"name", "selective_op"}})), 0, {}, at::kCPU);
+  auto assembly =
+      assemble(make_recipe(with("memory", {{"name", "selective_op"}})), 0, {}, at::kCPU);
   assembly->actions = split_schedule();
   Trainer split(std::move(assembly));
   EXPECT_EQ(run_steps(split, 3), run_steps(*plain, 3));

@@ -1,6 +1,7 @@
 // Small recipes for tests of the training core, made through the real plugins.
 #pragma once
 
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -19,12 +20,12 @@ inline void load_test_plugins() {
   static const bool loaded = [] {
     const std::string folder = ASSAY_PLUGIN_DIR;
     std::vector<std::filesystem::path> files;
-    for (const char* name :
-         {"llama3", "data_synthetic", "adamw", "precision_fp32", "precision_fp64",
-          "precision_bf16", "memory_none", "memory_full", "memory_selective_layer",
-          "memory_selective_op", "compile_eager"}) {
+    for (const char* name : {"llama3", "data_synthetic", "adamw", "precision_fp32",
+                             "precision_fp64", "precision_bf16", "memory_none", "memory_full",
+                             "memory_selective_layer", "memory_selective_op", "compile_eager"}) {
       files.push_back(folder + "/" + name + ".assay.so");
     }
+    at::set_num_threads(1);  // bits of full sums depend on the thread count
     load_plugins(files);
     return true;
   }();
@@ -34,8 +35,14 @@ inline void load_test_plugins() {
 /// A resolved configuration of a two-layer model on synthetic ids; tests overwrite what they vary.
 inline nlohmann::json small_config() {
   return {{"model",
-           {{"name", "llama3"}, {"flavour", "tiny"}, {"layers", 2}, {"hidden", 64}, {"heads", 4},
-            {"kv_heads", 2}, {"ffn", 96}, {"seq_len", 16}}},
+           {{"name", "llama3"},
+            {"flavour", "tiny"},
+            {"layers", 2},
+            {"hidden", 64},
+            {"heads", 4},
+            {"kv_heads", 2},
+            {"ffn", 96},
+            {"seq_len", 16}}},
           {"data", {{"name", "synthetic"}}},
           {"mesh", nlohmann::json::object()},
           {"parallel", nlohmann::json::object()},
@@ -45,8 +52,13 @@ inline nlohmann::json small_config() {
           {"compile", {{"name", "eager"}}},
           {"comm", {{"name", "shm"}}},
           {"train",
-           {{"steps", 5}, {"global_batch", 4}, {"micro_batch", 2}, {"max_norm", 1.0},
-            {"warmup", 0}, {"schedule", "constant"}, {"eval_batches", 1}}},
+           {{"steps", 5},
+            {"global_batch", 4},
+            {"micro_batch", 2},
+            {"max_norm", 1.0},
+            {"warmup", 0},
+            {"schedule", "constant"},
+            {"eval_batches", 1}}},
           {"seed", 1}};
 }
 
