@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -21,6 +22,7 @@ constexpr double kSyncSeconds = 2;
 constexpr int64_t kSyncRows = 1000;
 constexpr size_t kCrcDigits = 8;
 constexpr std::streamsize kReadBytes = 1 << 20;
+constexpr std::streamoff kLastRowsBytes = 4096;  // a close row is far shorter
 
 [[noreturn]] void fail(const std::filesystem::path& file, const char* what, int error) {
   throw InfrastructureError(
@@ -187,6 +189,22 @@ SpoolChunk read_spool(const std::filesystem::path& file, int64_t offset, size_t 
   }
   chunk.torn = !pending.empty() && pending.find('\n') == std::string::npos;
   return chunk;
+}
+
+std::optional<std::string> spool_outcome(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary | std::ios::ate);
+  if (!stream) return std::nullopt;
+  const std::streamoff size = stream.tellg();
+  const std::streamoff start = std::max<std::streamoff>(0, size - kLastRowsBytes);
+  stream.seekg(start);
+  std::string text(static_cast<size_t>(size - start), '\0');
+  stream.read(text.data(), size - start);
+  if (!text.ends_with('\n')) return std::nullopt;
+  text.pop_back();
+  const size_t line = text.rfind('\n');
+  const auto row = parse(std::string_view(text).substr(line == std::string::npos ? 0 : line + 1));
+  if (!row || (*row)["t"] != "close") return std::nullopt;
+  return row->value("outcome", "");
 }
 
 std::optional<double> nonfinite(std::string_view text) {

@@ -78,6 +78,9 @@ struct SpoolChunk {
 /// is reported with file and line number (H05), never skipped. Throws Error if it cannot be read.
 SpoolChunk read_spool(const std::filesystem::path& file, int64_t offset, size_t max_rows = 10000);
 
+/// What the `close` row says: "ok", "fail", ...; nothing when the file does not end with one.
+std::optional<std::string> spool_outcome(const std::filesystem::path& file);
+
 /// The bytes of a number that travelled as text: "nan", "inf", "-inf"; nothing for other texts.
 std::optional<double> nonfinite(std::string_view text);
 

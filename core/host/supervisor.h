@@ -10,21 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "core/grid/plan.h"
 #include "core/host/observer.h"
 #include "core/store/store.h"
 
 namespace assay::host {
-
-/// Execution keys of a study (`run:`); part of no id.
-struct RunKeys {
-  std::chrono::nanoseconds timeout = std::chrono::minutes(30);
-  std::chrono::nanoseconds step_timeout = std::chrono::minutes(10);
-  std::chrono::nanoseconds collective_timeout = std::chrono::minutes(1);
-  int retries = 2;                              ///< of `infra` only
-  int devices = 0;                              ///< 0 = all of the machine
-  std::optional<int64_t> memory_limit_bytes{};  ///< per rank
-  bool timed = true;
-};
 
 /// Waits of the life cycle; tests shorten them.
 struct Patience {
@@ -41,7 +31,7 @@ struct SupervisorOptions {
   std::string study;              ///< its name, for messages
   std::filesystem::path results;  ///< runs/ and the ballast live here
   std::filesystem::path worker;   ///< the assay-worker executable
-  RunKeys keys{};
+  grid::RunKeys keys{};           ///< `run:` of the study; part of no id
   Patience patience{};
   bool use_template = true;
   bool fail_fast = false;
@@ -60,7 +50,8 @@ struct SupervisorResult {
   Totals totals{};
 };
 
-/// One study, one machine, one thread: the store's only writer. Handles SIGINT and SIGTERM while
+/// One study, one machine, one thread: the store's only writer. Run folders (`runs/`) and the
+/// ballast lie beside the database. Handles SIGINT and SIGTERM while
 /// run() lasts. Throws DiagnosticError (exit 2) before anything starts: another supervisor of the
 /// study is alive (H01), a cell needs more devices than there are (H02), the disk is nearly
 /// full (H03).

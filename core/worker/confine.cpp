@@ -55,7 +55,7 @@ std::vector<int> rank_cores(const std::vector<int>& cores, int rank, int world) 
 }
 
 void confine(const nlohmann::json& cell, int rank) {
-  const auto limit = cell.find("memory_limit_bytes");
+  const auto limit = cell.find("memory_ceiling_bytes");
   if (limit != cell.end() && limit->is_number()) limit_memory(limit->get<int64_t>());
   std::ofstream("/proc/self/oom_score_adj") << 1000;
   const rlimit no_core{0, 0};

@@ -137,6 +137,20 @@ std::optional<LaunchEnvironment> launch_environment(const Variables& variable) {
   return std::nullopt;
 }
 
+int rank_from_environment(const Variables& variable, int world) {
+  const auto environment = launch_environment(variable);
+  if (!environment) {
+    throw Error("which rank this is is not known: neither torchrun nor Slurm started this process",
+                "give --rank, or start it with torchrun or srun");
+  }
+  if (environment->world != world) {
+    throw Error(environment->launcher + " started " + std::to_string(environment->world) +
+                    " ranks, the cell has " + std::to_string(world),
+                "start as many ranks as the product of the cell's mesh without ep");
+  }
+  return environment->rank;
+}
+
 std::vector<std::string> expand_node_list(const std::string& list) {
   std::vector<std::string> names;
   std::string name;

@@ -26,6 +26,10 @@ Variables process_variables();
 /// no number or out of range, and both sides of a contradiction.
 std::optional<LaunchEnvironment> launch_environment(const Variables& variable);
 
+/// The rank of a process that was not told it. Throws Error when nothing started it, or when the
+/// launcher's world is not the cell's.
+int rank_from_environment(const Variables& variable, int world);
+
 /// "node[03-05,9],login1" -> node03 node04 node05 node9 login1; throws Error.
 std::vector<std::string> expand_node_list(const std::string& list);
 

@@ -77,7 +77,11 @@ void Heartbeat::loop() {
   std::unique_lock lock(mutex_);
   do {
     pipe_.alive();
-    if (chore_) chore_();
+    try {
+      if (chore_) chore_();
+    } catch (const std::exception&) {
+      continue;  // a full disk: the rank's next row meets it too, where it can be told
+    }
   } while (!wake_.wait_for(lock, kBeat, [this] { return stop_; }));
 }
 

@@ -45,6 +45,8 @@ int guarded(EventPipe& events, const std::function<void()>& body) {
     return report(events, kExitFail, e.what(), e.hint());
   } catch (const std::bad_alloc&) {
     return report(events, kExitOutOfMemory, "out of memory: an allocation failed");
+  } catch (const OutOfMemory& e) {
+    return report(events, kExitOutOfMemory, e.what());
   } catch (const std::exception& e) {
     return report(events, is_out_of_memory(e.what()) ? kExitOutOfMemory : kExitFail, e.what());
   } catch (...) {

@@ -1,0 +1,51 @@
+// A planned study into the database, and what the supervisor reads back from it.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/grid/plan.h"
+#include "core/host/observer.h"
+#include "core/store/reader.h"
+#include "core/store/store.h"
+
+namespace assay::host {
+
+/// Writes study, cells, axes, skips and the plugins that the cells use; its study_id. The
+/// execution keys travel in resolved_json under "execution", so that `resume` needs no file.
+int64_t store_plan(store::Store& store, const grid::Plan& plan);
+
+/// The execution keys that store_plan() left in `resolved_json`.
+grid::RunKeys run_keys(const std::string& resolved_json);
+
+/// A run of purpose `measure` with its state.
+struct StudyRun {
+  store::QueuedRun run{};
+  std::string state{};
+  std::string binaries_json{};
+};
+
+/// All runs of the study on this machine, in the order of execution.
+std::vector<StudyRun> study_runs(const store::Reader& reader, int64_t study_id,
+                                 const std::string& machine_id);
+
+/// How many runs are in which state.
+Totals count_states(const std::vector<StudyRun>& runs);
+
+/// A component's file, as a cell's binaries name it.
+struct UsedPlugin {
+  int64_t plugin_id = 0;
+  std::string role{};  ///< "optim/lion"
+  std::filesystem::path path{};
+};
+
+/// The files of a cell's plugins. Throws InfrastructureError naming the one that is gone, or whose
+/// content is no longer what the cell was planned with.
+std::vector<UsedPlugin> used_plugins(const store::Reader& reader, const std::string& binaries_json);
+
+/// Ranks of a resolved configuration: the product of its mesh without ep.
+int world_of(const nlohmann::json& config);
+
+}  // namespace assay::host
