@@ -161,7 +161,7 @@ std::string describe_text(const Component& component, const json& facts) {
   const auto line = [&](const std::string& name, const std::string& value) {
     if (!value.empty()) text += fmt::format("  {:<10}{}\n", name, value);
   };
-  line("", component.summary);
+  text += "  " + component.summary + "\n";
   line("reference", component.reference);
   line("serves", joined(component.dims));
   line("provides", joined(component.provides));

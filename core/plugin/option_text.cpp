@@ -66,7 +66,7 @@ std::string yaml_text(const std::string& text) {
 
 std::string number(double value) { return nlohmann::json(value).dump(); }
 
-std::string bound(double value) {
+std::string bound_text(double value) {
   const bool whole = value == std::floor(value) && std::fabs(value) < 1e15;
   return whole ? std::to_string(static_cast<int64_t>(value)) : number(value);
 }
@@ -124,9 +124,9 @@ std::string allowed_values(const OptionSpec& spec) {
   if (!words.empty()) return words;
   const Range& r = spec.range;
   if (std::isinf(r.low) && std::isinf(r.high)) return "";
-  if (std::isinf(r.high)) return ">= " + bound(r.low);
-  if (std::isinf(r.low)) return "<= " + bound(r.high);
-  return "[" + bound(r.low) + ", " + bound(r.high) + "]";
+  if (std::isinf(r.high)) return ">= " + bound_text(r.low);
+  if (std::isinf(r.low)) return "<= " + bound_text(r.high);
+  return "[" + bound_text(r.low) + ", " + bound_text(r.high) + "]";
 }
 
 }  // namespace assay

@@ -71,9 +71,9 @@ TEST(Component, ReadsAResolvedMap) {
             }),
             "'beta' must be in [0, 1]; got '7'\n");
   EXPECT_EQ(refusal_of([&] {
-              option_values(c, {{"bets", 0.1}});
+              option_values(c, {{"bett", 0.1}});
             }),
-            "unknown option 'bets'\n  hint: did you mean 'beta'?\n");
+            "unknown option 'bett'\n  hint: did you mean 'beta'?\n");
   EXPECT_NE(refusal_of([&] { option_values(c, {{"beta", nullptr}}); }), "accepted");
 }
 
