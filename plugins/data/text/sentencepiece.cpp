@@ -139,7 +139,7 @@ std::string train_sentencepiece(std::string_view text, int64_t vocabulary, int64
       {"character_coverage", "0.9995"},
       {"max_sentence_length", std::to_string(2 * kMaxSentence)},
       {"num_threads", "1"},  // the same model on every machine
-      {"minloglevel", "1"},
+      {"minloglevel", "2"},
       {"unk_id", std::to_string(kUnkPiece)},
       {"bos_id", std::to_string(kBosPiece)},
       {"eos_id", std::to_string(kEosPiece)},

@@ -2,6 +2,8 @@
 #include "text.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <numeric>
 
@@ -156,6 +158,31 @@ TEST_F(TextTest, ASecondConstructionReadsTheCacheOnly) {
   const auto written = std::filesystem::last_write_time(cached);
   Text again(options);
   EXPECT_EQ(std::filesystem::last_write_time(cached), written);
+}
+
+TEST_F(TextTest, ProcessesThatStartTogetherShareOneCache) {
+  const TextOptions options = options_for("a.txt", std::string(200'000, 'q'));
+  std::vector<pid_t> children;
+  for (int i = 0; i < 4; ++i) {
+    children.push_back(::fork());
+    if (children.back() == 0) {
+      const Text text(options);
+      ::_exit(text.rows(Split::train, 100) == 2000 &&
+                      text.sample(Split::train, 7, 100).labels[3] == 'q'
+                  ? 0
+                  : 1);
+    }
+  }
+  for (const pid_t child : children) {
+    int status = 1;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  int64_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder() / "cache" / "corpora")) {
+    files += entry.path().extension() != ".lock";
+  }
+  EXPECT_EQ(files, 1);
 }
 
 TEST_F(TextTest, TooShortTextsAreRefusedWithAWayOut) {
