@@ -68,7 +68,7 @@ const CLI::App& deepest(const CLI::App& app) {
 void print_usage_error(const CLI::App& app, const CLI::ParseError& error, std::ostream& err) {
   const CLI::App& command = deepest(app);
   Diagnostic diagnostic{.place = "command line", .text = error.what()};
-  const std::vector<std::string> rest = command.remaining(true);
+  const std::vector<std::string> rest = app.remaining(true);
   if (!rest.empty()) {
     const std::string word = rest.front().substr(0, rest.front().find('='));
     const bool flag = word.starts_with("-");
@@ -156,7 +156,11 @@ grid::PlanRequest plan_request(const Context& context, const std::filesystem::pa
 
 void add_commands(CLI::App& app, Context& context) {
   add_plan(app, context);
+  add_run(app, context);
+  add_resume(app, context);
+  add_import(app, context);
   add_plugins(app, context);
+  add_doctor(app, context);
   add_completion(app, context);
 }
 

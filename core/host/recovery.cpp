@@ -98,12 +98,16 @@ bool runs(int pid) {
   return state != 'Z' && state != 'X';
 }
 
+bool is_import(const store::Supervisor& supervisor) {
+  return supervisor.argv == std::vector<std::string>{kImportArgument};
+}
+
 std::vector<std::string> recover(store::Store& store) {
   std::vector<std::string> lines;
   const store::Reader reader(store.file());
   const auto results = std::filesystem::absolute(store.file()).parent_path();
   for (const store::OpenAttempt& attempt : store.open_attempts(std::nullopt)) {
-    if (is_alive(attempt.supervisor)) continue;
+    if (is_alive(attempt.supervisor) || is_import(attempt.supervisor)) continue;
     const auto folder = folder_of(reader, attempt, results);
     kill_left_over(folder, attempt.supervisor.boot_id);
     const store::AttemptEnd end = settle(store, attempt, folder);

@@ -16,6 +16,10 @@ std::filesystem::path attempt_folder(const std::filesystem::path& results, const
 /// False iff the boot differs or no process has its pid and start time.
 bool is_alive(const store::Supervisor& supervisor);
 
+/// `assay import` has no processes of its own: its open attempts wait for the next import.
+inline constexpr const char* kImportArgument = "import";
+bool is_import(const store::Supervisor& supervisor);
+
 /// False for a process that is gone, and for one that ended but was not waited for.
 bool runs(int pid);
 

@@ -81,7 +81,8 @@ SpoolIdentity identity(const json& cell, int rank) {
                          .rank = rank,
                          .cell_id = cell.value("cell_id", "")};
   if (identity.attempt_id == 0) {  // no supervisor: the spool must tell everything
-    for (const char* key : {"config", "binaries", "study", "slug", "data_fingerprint", "world"}) {
+    for (const char* key :
+         {"recipe_id", "config_id", "config", "binaries", "study", "slug", "data_fingerprint"}) {
       if (cell.contains(key)) identity.extra[key] = cell[key];
     }
   }
