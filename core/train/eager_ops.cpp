@@ -7,6 +7,7 @@
 #include "assay/primitive.h"
 #include "assay/rope_table.h"
 #include "core/train/kernels.h"
+#include "core/train/product.h"
 
 namespace assay {
 namespace train {
@@ -58,7 +59,8 @@ class EagerOps : public Ops {
           for (size_t i = 0; i < weights.size(); ++i) {
             if (!dys[i].defined()) continue;
             const Tensor dy = rows_of(dys[i]);
-            dx = dx.defined() ? dx.addmm_(dy, weights[i].tensor) : dy.mm(weights[i].tensor);
+            dx = dx.defined() ? add_product(dx, dy, weights[i].tensor)
+                              : product(dy, weights[i].tensor);
             weights[i].sink->add_product(dy, input);
           }
           return Tensors{dx.defined() ? dx.view(saved[0].sizes()) : dx};
@@ -121,7 +123,7 @@ class EagerOps : public Ops {
           const Tensor dlogits =
               call_ce_dlogits(input, head.tensor, flat_labels, saved[1], dy[1], dy[2]);
           head.sink->add_product(dlogits, input);
-          return Tensors{dlogits.mm(head.tensor).view(saved[0].sizes())};
+          return Tensors{product(dlogits, head.tensor).view(saved[0].sizes())};
         });
     return {out[0].detach(), out[1], out[2]};
   }

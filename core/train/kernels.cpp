@@ -10,6 +10,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "assay/operators.h"
+#include "core/train/product.h"
 
 namespace assay::train {
 namespace {
@@ -20,7 +21,7 @@ Tensors linear(const Tensor& x, at::TensorList weights) {
   for (const Tensor& w : weights) {
     Shape shape = x.sizes().vec();
     shape.back() = w.size(0);
-    outputs.push_back(input.mm(w.t()).view(shape));
+    outputs.push_back(product(input, w.t()).view(shape));
   }
   return outputs;
 }
@@ -111,7 +112,7 @@ std::tuple<Tensor, Tensor, Tensor> attention_backward_meta(const Tensor&, const 
 }
 
 Tensor wide_logits(const Tensor& hidden, const Tensor& head) {
-  return hidden.mm(head.t()).to(statistics_dtype(hidden.scalar_type()));
+  return product(hidden, head.t()).to(statistics_dtype(hidden.scalar_type()));
 }
 
 std::tuple<Tensor, Tensor, Tensor> ce_stats(const Tensor& hidden, const Tensor& head,

@@ -6,6 +6,7 @@
 
 #include "assay/error.h"
 #include "assay/weight.h"
+#include "core/train/product.h"
 
 namespace assay {
 
@@ -48,7 +49,7 @@ void GradientSink::add_product(Tensor dy, Tensor x) {
   submit([this, dy = std::move(dy), x = std::move(x)] {
     const at::NoGradGuard no_grad;
     if (dy.scalar_type() != total_.scalar_type()) {
-      const Tensor value = dy.t().mm(x);
+      const Tensor value = train::product(dy.t(), x);
       filled_ ? total_.add_(value) : total_.copy_(value);
     } else if (filled_) {
       total_.addmm_(dy.t(), x);
