@@ -60,12 +60,14 @@ OptionValues parse_settings(const Component& component, const std::vector<std::s
   return values;
 }
 
+constexpr int64_t kByteVocabulary = 256;  // where no data source says how many tokens there are
+
 /// Facts of a model with these options; null for the other kinds.
 json facts_of(const Catalogue& catalogue, const Component& component, const OptionValues& values) {
   if (component.kind != Kind::model) return nullptr;
   json options = json::object();
   for (const auto& [name, value] : values) options[name] = to_json(value);
-  return catalogue.facts(component.kind, component.name, options);
+  return catalogue.facts(component.kind, component.name, options, {{"vocab", kByteVocabulary}});
 }
 
 void add_describe(CLI::App& plugins, Context& context) {

@@ -170,7 +170,7 @@ std::string describe_text(const Component& component, const json& facts) {
     line("lr", fmt::format("{} (default of optim.lr)", *component.default_lr));
   if (!component.options.empty()) text += "\n" + options_table(component);
   if (const std::string rules = rules_text(component); !rules.empty()) text += "\nrules\n" + rules;
-  if (!facts.is_null()) text += "\nfacts with these options\n" + facts_text(facts);
+  if (!facts.is_null()) text += "\nfacts with these options over bytes\n" + facts_text(facts);
   return text + "\n" + describe_yaml(component, {});
 }
 

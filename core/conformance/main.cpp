@@ -1,10 +1,12 @@
 // assay-check FILE [--filter=F] [--list]: opens one plugin and runs the suites of its kinds. Exit 0
 // passed, 1 failed, 2 refused, 77 skipped.
+#include <fnmatch.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <iostream>
+#include <sstream>
 
 #include "core/base/diagnostic.h"
 #include "core/base/files.h"
@@ -94,45 +96,45 @@ std::vector<Case> all_cases() {
   return all;
 }
 
-void register_tests(const LoadedPlugin& plugin) {
+/// `filter`: globs over "KIND/NAME.Case", separated by colons.
+bool matches_filter(const std::string& name, const std::string& filter) {
+  std::istringstream globs(filter);
+  for (std::string glob; std::getline(globs, glob, ':');) {
+    if (::fnmatch(glob.c_str(), name.c_str(), 0) == 0) return true;
+  }
+  return false;
+}
+
+/// Gives the names of the tests.
+std::vector<std::string> register_tests(const LoadedPlugin& plugin, const std::string& filter) {
+  std::vector<std::string> names;
   const std::vector<Case> cases = all_cases();
   for (const Registration* entry : registry().entries()) {
     for (const Case& test : cases) {
       if (test.kind && *test.kind != entry->kind) continue;
+      const std::string name = entry->id() + "." + test.name;
+      if (!matches_filter(name, filter)) continue;
+      names.push_back(name);
       const Subject subject{&plugin, entry};
       testing::RegisterTest(entry->id().c_str(), test.name, nullptr, nullptr, __FILE__, __LINE__,
                             [test, subject]() -> CaseTest* { return new CaseTest(test, subject); });
     }
   }
-}
-
-void list_tests() {
-  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
-  const std::string filter = testing::GTEST_FLAG(filter);
-  for (int s = 0; s < all.total_test_suite_count(); ++s) {
-    const testing::TestSuite& suite = *all.GetTestSuite(s);
-    for (int t = 0; t < suite.total_test_count(); ++t) {
-      const std::string name = std::string(suite.name()) + "." + suite.GetTestInfo(t)->name();
-      if (testing::internal::UnitTestOptions::FilterMatchesTest(suite.name(),
-                                                                suite.GetTestInfo(t)->name())) {
-        std::printf("%s\n", name.c_str());
-      }
-    }
-  }
+  return names;
 }
 
 int run(const Arguments& arguments) {
   intercept::install_host_allocator();
-  register_tests(load_watched(arguments.file));
+  const std::vector<std::string> names =
+      register_tests(load_watched(arguments.file), arguments.filter);
+  if (arguments.list) {
+    for (const std::string& name : names) std::printf("%s\n", name.c_str());
+    return 0;
+  }
   int argc = 1;
   char program[] = "assay-check";
   char* argv[] = {program, nullptr};
   testing::InitGoogleTest(&argc, argv);
-  testing::GTEST_FLAG(filter) = arguments.filter;
-  if (arguments.list) {
-    list_tests();
-    return 0;
-  }
   const int failed = RUN_ALL_TESTS();
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();
   if (failed) return 1;

@@ -40,19 +40,14 @@ bool shares(const std::vector<std::string>& a, const std::vector<std::string>& b
 }
 
 /// "P06 text" or a plain text, as the describe protocol carries errors.
-Diagnostic carried(const std::string& text, const PluginFile& file) {
+Diagnostic carried(const std::string& message, const PluginFile& file) {
+  const size_t hint = message.find("\nhint: ");
+  const std::string text = message.substr(0, hint);
   const bool has_id = text.size() > 4 && text[0] == 'P' && text[3] == ' ';
-  Diagnostic d =
-      error("P06", file.place, "plugin '" + file.note->plugin + "' does not load: " + text);
-  if (has_id) {
-    d.id = text.substr(0, 3);
-    d.text = text.substr(4);
-    if (const size_t hint = d.text.find("\nhint: "); hint != std::string::npos) {
-      d.hints = {d.text.substr(hint + 7)};
-      d.text = d.text.substr(0, hint);
-    }
-  }
-  return d;
+  return error(
+      has_id ? text.substr(0, 3).c_str() : "P06", file.place,
+      has_id ? text.substr(4) : "plugin '" + file.note->plugin + "' does not load: " + text,
+      hint == std::string::npos ? "" : message.substr(hint + 7));
 }
 
 json as_request(const FactsRequest& request) {
@@ -119,6 +114,9 @@ std::map<const PluginFile*, json> Catalogue::State::describe(
     for (const PluginFile* file : unknown) {
       try {
         ask_for({file});
+      } catch (const Error& e) {
+        manifests[file] = {
+            {"error", std::string(e.what()) + (e.hint().empty() ? "" : "\nhint: " + e.hint())}};
       } catch (const std::exception& e) {
         manifests[file] = {{"error", e.what()}};
       }
