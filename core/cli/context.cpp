@@ -158,7 +158,14 @@ void add_commands(CLI::App& app, Context& context) {
   add_plan(app, context);
   add_run(app, context);
   add_resume(app, context);
+  add_status(app, context);
+  add_log(app, context);
+  add_compare(app, context);
+  add_report(app, context);
+  add_sql(app, context);
+  add_export(app, context);
   add_import(app, context);
+  add_db(app, context);
   add_plugins(app, context);
   add_doctor(app, context);
   add_completion(app, context);

@@ -57,14 +57,14 @@ void check_tokens(const Store& store, const Attempt& attempt, std::vector<Violat
 
 void check_finite(const Store& store, const Attempt& attempt, std::vector<Violation>& found) {
   const Table table = store.query(
-      "SELECT step, rank, kind FROM steps WHERE attempt_id=?1 AND kind IN('warmup','steady','eval',"
-      "'profiler') AND (flags & 16) ORDER BY step, rank LIMIT 1",
+      "SELECT step, rank, CASE WHEN loss IS NOT NULL THEN 'gradient norm' WHEN kind='eval' THEN"
+      " 'evaluation loss' ELSE 'loss' END what FROM steps WHERE attempt_id=?1 AND"
+      " kind IN('warmup','steady','eval','profiler') AND (flags & 16) ORDER BY step, rank LIMIT 1",
       {attempt.attempt_id});
   if (table.empty()) return;
-  const bool eval = text(table.at(0, "kind")) == "eval";
-  found.push_back({"loss.finite", std::string(eval ? "the evaluation loss" : "the loss") +
-                                      " is not finite at step " + number(table, "step") +
-                                      " (rank " + number(table, "rank") + ")"});
+  found.push_back({"loss.finite", "the " + *text(table.at(0, "what")) + " is not finite at step " +
+                                      number(table, "step") + " (rank " + number(table, "rank") +
+                                      ")"});
 }
 
 void check_ranks_agree(const Store& store, const Attempt& attempt, std::vector<Violation>& found) {

@@ -30,17 +30,18 @@ FinalLoss final_loss(const store::Store& store, int64_t attempt_id) {
   return {.mean = sum / static_cast<double>(count), .evaluations = count};
 }
 
-/// Bytes of text per token of the evaluated text, as the worker counted them.
+/// Bytes of text per token in the same evaluations, as the worker counted them.
 std::optional<double> bytes_per_token(const store::Store& store, int64_t attempt_id) {
-  const store::Table row = store.query(
-      "SELECT max(CASE name WHEN 'fact.data.bytes' THEN value END) bytes,"
-      " max(CASE name WHEN 'fact.data.tokens' THEN value END) tokens FROM metrics"
-      " WHERE attempt_id=?1",
-      {attempt_id});
-  const auto bytes = real(row.at(0, "bytes"));
-  const auto tokens = real(row.at(0, "tokens"));
-  if (!bytes || !tokens || *tokens <= 0 || *bytes <= 0) return std::nullopt;
-  return *bytes / *tokens;
+  const store::Table rows = store.query(
+      "SELECT value FROM samples WHERE attempt_id=?1 AND name='eval_bytes_per_token' AND"
+      " rank=(SELECT min(rank) FROM steps WHERE attempt_id=?1) ORDER BY step DESC LIMIT ?2",
+      {attempt_id, kLastEvaluations});
+  const std::vector<double> ratios = rows.reals("value");
+  if (ratios.empty()) return std::nullopt;
+  double sum = 0;
+  for (const double ratio : ratios) sum += ratio;
+  const double mean = sum / static_cast<double>(ratios.size());
+  return mean > 0 ? std::optional(mean) : std::nullopt;
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ void add_rank_maxima(const store::Store& store, const Attempt& attempt,
                      std::vector<Metric>& figures) {
   const store::Table rows = store.query(
       "SELECT name, max(value) value, min(unit) unit, min(formula_id) formula_id FROM metrics"
-      " WHERE attempt_id=?1 AND rank>=0 AND name NOT LIKE 'fact.%' AND value IS NOT NULL"
+      " WHERE attempt_id=?1 AND rank>=0 AND value IS NOT NULL"
+      " AND (name NOT LIKE 'fact.%' OR name='fact.numerics_only')"
       " AND (?2 OR unit NOT IN('s','1/s','s/step')) GROUP BY name ORDER BY name",
       {attempt.attempt_id, int64_t{attempt.has_timing}});
   for (size_t i = 0; i < rows.rows.size(); ++i) {
@@ -47,7 +48,7 @@ std::vector<Metric> memory_figures(const store::Store& store, const Attempt& att
                     {attempt.attempt_id});
     const auto value = real(row.at(0, "value"));
     if (figures.empty()) allocated = value;
-    figures.push_back({.name = name, .value = value, .unit = "B", .formula_id = "mem.v1"});
+    figures.push_back({.name = name, .value = value, .unit = "bytes", .formula_id = "mem.v1"});
   }
   figures.push_back({.name = "prediction_error",
                      .value = prediction_error(as_real(attempt.predicted_bytes), allocated),
@@ -70,7 +71,8 @@ std::vector<Metric> communication_figures(const store::Store& store, const Attem
     if (!value && attempt.world_size() == 1) value = 0;
     return {.name = name, .value = value, .unit = unit, .formula_id = "comm.bytes.v1"};
   };
-  return {figure("wire_bytes", "wire", "B/step"), figure("payload_bytes", "payload", "B/step"),
+  return {figure("wire_bytes", "wire", "bytes/step"),
+          figure("payload_bytes", "payload", "bytes/step"),
           figure("collectives", "calls", "1/step")};
 }
 

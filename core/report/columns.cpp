@@ -22,6 +22,7 @@ std::vector<Column> make_columns() {
       {"step_p90_s", "step p90", "ms", "step_p90_s", kMilli},
       {"used_steps", "used steps", "", "used_steps"},
       {"startup_s", "start-up", "s", "startup_s"},
+      {"startup_total_s", "start-up of the worker", "s", "startup_total_s"},
       {"first_step_s", "first step", "s", "first_step_s"},
       {"data_wait_s", "data wait", "ms/step", "data_wait_s_per_step", kMilli},
       {"comm_exposed_s", "exposed comm.", "ms/step", "comm_exposed_s_per_step", kMilli},

@@ -1,25 +1,14 @@
 // CSV: one row per run, written with libcsv; values in the stored unit and full precision.
-#include <csv.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
+#include "core/report/csv_field.h"
 #include "core/report/formats.h"
 
 namespace assay::report {
 namespace {
-
-std::string quoted(const std::string& field) {
-  std::string out(2 * field.size() + 2, '\0');
-  out.resize(csv_write(out.data(), out.size(), field.data(), field.size()));
-  return out;
-}
-
-void add_line(std::string& out, const std::vector<std::string>& fields) {
-  for (size_t i = 0; i < fields.size(); ++i) out += (i == 0 ? "" : ",") + quoted(fields[i]);
-  out += "\r\n";
-}
 
 /// Known columns, then the metrics that only some runs have, by name.
 std::vector<Column> all_columns(const Model& model) {
@@ -64,7 +53,7 @@ std::vector<std::string> header(const Model& model, const std::vector<Column>& c
 std::string csv(const Model& model) {
   const std::vector<Column> columns = all_columns(model);
   std::string out;
-  add_line(out, header(model, columns));
+  out += csv_line(header(model, columns));
   for (const RunRow& run : model.runs) {
     std::vector<std::string> line = {model.study,
                                      run.slug,
@@ -82,7 +71,7 @@ std::string csv(const Model& model) {
                                      run.steady};
     for (std::string& value : keys_of(model, run)) line.push_back(std::move(value));
     for (const Column& column : columns) line.push_back(value_text(run.figure(column.name)));
-    add_line(out, line);
+    out += csv_line(line);
   }
   return out;
 }

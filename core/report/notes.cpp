@@ -105,6 +105,17 @@ std::string note_untimed(const Model& model) {
   return ids.empty() ? "" : fmt::format("untimed, without figures in seconds: runs {}", list(ids));
 }
 
+std::string note_numerics(const Model& model) {
+  std::set<std::string> cells;
+  for (const RunRow& run : model.runs) {
+    const Figure* emulated = run.figure("fact.numerics_only");
+    if (run.state == "ok" && emulated && emulated->value == 1) cells.insert(run.slug);
+  }
+  if (cells.empty()) return "";
+  return fmt::format("numerics only (emulated arithmetic, its speed says nothing): {}",
+                     list({cells.begin(), cells.end()}));
+}
+
 std::string note_data(const std::vector<CellRow>& cells) {
   std::set<std::string> prints;
   for (const CellRow& cell : cells) prints.insert(cell.data_fingerprint.substr(0, kShortHash));
@@ -185,9 +196,10 @@ std::vector<std::string> make_footnotes(const Reader& reader, int64_t study_id, 
   std::vector<std::string> notes;
   const std::vector<std::string> differing = shown_keys(cells, false);
   if (!differing.empty()) notes.push_back(fmt::format("differs: {}", fmt::join(differing, ", ")));
-  for (std::string note : {note_steps(model), note_untimed(model), note_statistics(model),
-                           note_retries(model), note_data(cells), note_skips(reader, study_id),
-                           note_plugins(reader, study_id), note_runs(model)}) {
+  for (std::string note :
+       {note_steps(model), note_untimed(model), note_numerics(model), note_statistics(model),
+        note_retries(model), note_data(cells), note_skips(reader, study_id),
+        note_plugins(reader, study_id), note_runs(model)}) {
     if (!note.empty()) notes.push_back(std::move(note));
   }
   return notes;

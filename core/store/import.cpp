@@ -44,16 +44,35 @@ void require_own(const json& open, int64_t attempt_id, int64_t rank) {
               ", rank " + open.value("rank", json()).dump());
 }
 
-/// Numbers and truth values below `value` as metrics "fact.a.b"; texts stay in the spool.
+constexpr size_t kHashDigits = 64;
+constexpr size_t kExactDigits = 12;  // 48 bits: exact in a double
+
+/// The first 48 bits of a SHA-256, so that checksums can be compared in SQL.
+std::optional<double> hash_number(const std::string& text) {
+  if (text.size() != kHashDigits) return std::nullopt;
+  if (text.find_first_not_of("0123456789abcdef") != std::string::npos) return std::nullopt;
+  return static_cast<double>(std::stoull(text.substr(0, kExactDigits), nullptr, 16));
+}
+
+void insert_fact(RowBinder& binder, const std::string& name, double value, const char* formula) {
+  binder.insert("metrics",
+                {{"name", name}, {"value", value}, {"unit", "1"}, {"formula_id", formula}});
+}
+
+/// Numbers, truth values and hashes below `value` as metrics "fact.a.b"; other texts stay in the
+/// spool.
 void insert_facts(RowBinder& binder, const std::string& name, const json& value) {
   if (value.is_object()) {
     for (const auto& [key, item] : value.items()) {
       if (key != "t") insert_facts(binder, name + "." + key, item);
     }
-  } else if (value.is_number() || value.is_boolean()) {
-    const double number = value.is_boolean() ? value.get<bool>() : value.get<double>();
-    binder.insert("metrics",
-                  {{"name", name}, {"value", number}, {"unit", "1"}, {"formula_id", "fact.v1"}});
+  } else if (value.is_boolean()) {
+    insert_fact(binder, name, value.get<bool>(), "fact.v1");
+  } else if (value.is_number()) {
+    insert_fact(binder, name, value.get<double>(), "fact.v1");
+  } else if (value.is_string()) {
+    const auto number = hash_number(value.get_ref<const std::string&>());
+    if (number) insert_fact(binder, name, *number, "fact.hash48.v1");
   }
 }
 

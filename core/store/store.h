@@ -86,6 +86,7 @@ class Store {
   void checkpoint();
 
   const std::filesystem::path& file() const { return file_; }
+  const Connection& connection() const { return *connection_; }  ///< for core/store's own parts
   /// Reads through the writing connection: sees what was just written.
   Table query(const std::string& sql, std::initializer_list<Value> parameters = {}) const;
 

@@ -102,6 +102,8 @@ std::vector<double> Table::reals(std::string_view column) const {
   return result;
 }
 
+bool is_complete(const std::string& sql) { return sqlite3_complete(sql.c_str()) != 0; }
+
 Table query(const Connection& connection, const std::string& sql, std::span<const Value> parameters,
             double timeout_s) {
   return connection.read([&](SQLite::Database& db) {

@@ -32,6 +32,9 @@ struct Table {
   bool empty() const { return rows.empty(); }
 };
 
+/// True when `sql` ends with a whole statement (a semicolon outside texts and comments).
+bool is_complete(const std::string& sql);
+
 /// Runs one statement with `parameters` bound to ?1, ?2, ...; a longer run than `timeout_s` (0 = no
 /// limit) throws Error, as does whatever SQLite refuses.
 Table query(const Connection& connection, const std::string& sql, std::span<const Value> parameters,

@@ -54,11 +54,14 @@ TEST_F(SpoolImportTest, BringsEveryRowToItsTable) {
   EXPECT_FALSE(result.torn);
   EXPECT_EQ(result.position.bytes_imported, static_cast<int64_t>(fs::file_size(spool_)));
   EXPECT_EQ(count("steps"), 41);
-  EXPECT_EQ(count("samples"), 1);
+  EXPECT_EQ(count("samples"), 2);
   EXPECT_EQ(count("memory"), 1);
   EXPECT_EQ(count("memory_categories"), 1);
   EXPECT_EQ(count("collectives"), 1);
   EXPECT_EQ(count("metrics WHERE name IN('fact.threads','fact.data.bytes','fact.data.tokens')"), 3);
+  const Table checksum =
+      sample_.store.query("SELECT value FROM metrics WHERE name='fact.parameter_checksum'");
+  EXPECT_EQ(real(checksum.at(0, "value")), double(0x111111111111));  // 48 bits of the hash
 }
 
 TEST_F(SpoolImportTest, ImportedTwiceIsStoredOnce) {

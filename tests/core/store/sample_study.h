@@ -121,6 +121,8 @@ inline std::vector<nlohmann::json> spool_rows(int64_t attempt_id, int64_t rank =
   eval.update({{"kind", "eval"}, {"loss", 3.25}, {"grad_norm", nullptr}, {"lr", nullptr}});
   rows.push_back(eval);
   rows.push_back({{"t", "samples"}, {"name", "forward_s"}, {"step", 20}, {"value", 0.04}});
+  rows.push_back(
+      {{"t", "samples"}, {"name", "eval_bytes_per_token"}, {"step", 40}, {"value", 3.0}});
   rows.push_back({{"t", "memory"},
                   {"phase", "step"},
                   {"peak_allocated_bytes", int64_t{1} << 30},
@@ -141,6 +143,7 @@ inline std::vector<nlohmann::json> spool_rows(int64_t attempt_id, int64_t rank =
   rows.push_back({{"t", "facts"},
                   {"libtorch", "2.11.0"},
                   {"threads", 2},
+                  {"parameter_checksum", id64('1')},
                   {"data", {{"bytes", 900}, {"tokens", 300}}}});
   const auto count = static_cast<int64_t>(rows.size());
   rows.push_back({{"t", "close"}, {"rows", count}, {"outcome", "ok"}});
