@@ -163,9 +163,9 @@ std::vector<StudyRun> study_runs(const store::Reader& reader, int64_t study_id,
 
 std::vector<UsedPlugin> used_plugins(const store::Reader& reader,
                                      const std::string& binaries_json) {
-  const json binaries = json::parse(binaries_json);
+  const json files = json::parse(binaries_json).value("plugins", json::object());
   std::vector<UsedPlugin> plugins;
-  for (const auto& [name, sha256] : binaries.value("plugins", json::object()).items()) {
+  for (const auto& [name, sha256] : files.items()) {
     plugins.push_back(find_plugin(reader, name, sha256.get<std::string>()));
   }
   return plugins;
