@@ -56,7 +56,8 @@ TEST(CrashSafety, FiftyRandomKillsOfTheSupervisor) {
   FakeStudy study(cells);
   SupervisorOptions options = study.options();
   options.keys.devices = kWorkers;
-  const auto database = study.store().file();
+  const auto database = study.database();
+  study.close_store();
   std::mt19937_64 random(20260101);
   int killed = 0;
   for (int i = 0; i < kKills; ++i) {
@@ -104,7 +105,8 @@ TEST(CrashSafety, WorkersDieWithTheirSupervisor) {
     FakeStudy study({fake_cell(0, {{"behaviour", "hang"}, {"at_step", 1}})});
     SupervisorOptions options = study.options();
     options.use_template = use_template;
-    const pid_t pid = start_supervisor(options, study.store().file());
+    study.close_store();
+    const pid_t pid = start_supervisor(options, study.database());
     while (study.count("SELECT count(*) FROM attempts WHERE pid IS NOT NULL") == 0) {
       std::this_thread::yield();
     }

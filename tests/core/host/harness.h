@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,11 +65,11 @@ class FakeStudy {
   explicit FakeStudy(std::vector<store::Cell> cells)
       : folder_(std::filesystem::temp_directory_path() /
                 ("assay-host-" + std::to_string(getpid()) + "-" + std::to_string(count_++))),
-        store_((std::filesystem::create_directories(folder_), folder_ / "assay.db")) {
-    study_id_ = store_.add_study({.name = "fake",
-                                  .yaml_sha256 = std::string(64, '5'),
-                                  .resolved_json = "{}",
-                                  .cells = std::move(cells)});
+        store_(std::in_place, (std::filesystem::create_directories(folder_), database())) {
+    study_id_ = store_->add_study({.name = "fake",
+                                   .yaml_sha256 = std::string(64, '5'),
+                                   .resolved_json = "{}",
+                                   .cells = std::move(cells)});
     options_.study_id = study_id_;
     options_.worker = std::filesystem::path(ASSAY_BIN) / "fake_worker";
     options_.keys.timed = false;
@@ -82,10 +83,10 @@ class FakeStudy {
     std::filesystem::remove_all(folder_, ignored);
   }
 
-  SupervisorResult run() { return Supervisor(store_, options_, listener_).run(); }
+  SupervisorResult run() { return Supervisor(*store_, options_, listener_).run(); }
 
   store::Table query(const std::string& sql) const {
-    return store::Reader(store_.file()).query(sql, {});
+    return store::Reader(database()).query(sql, {});
   }
   int64_t count(const std::string& sql) const {
     return store::integer(query(sql).rows.at(0).at(0)).value();
@@ -105,13 +106,16 @@ class FakeStudy {
 
   SupervisorOptions& options() { return options_; }
   Listener& listener() { return listener_; }
-  store::Store& store() { return store_; }
+  store::Store& store() { return *store_; }
+  /// Before a fork: SQLite's connections must not cross one.
+  void close_store() { store_.reset(); }
+  std::filesystem::path database() const { return folder_ / "assay.db"; }
   const std::filesystem::path& folder() const { return folder_; }
 
  private:
   static inline int count_ = 0;
   const std::filesystem::path folder_;
-  store::Store store_;
+  std::optional<store::Store> store_;
   int64_t study_id_ = 0;
   SupervisorOptions options_{};
   Listener listener_{};

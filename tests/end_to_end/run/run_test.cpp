@@ -1,0 +1,147 @@
+// assay run from a YAML file to stored numbers, with and without the template process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/base/files.h"
+#include "core/base/subprocess.h"
+#include "core/store/reader.h"
+
+namespace assay {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr double kLimitS = 250;
+constexpr const char* kStudy = R"(assay: 1
+study: tiny
+base:
+  model: {name: llama3, flavour: tiny, seq_len: 32}
+  data: {name: synthetic}
+  train: {steps: 4, global_batch: 2, threads_per_rank: 1}
+grid:
+  product:
+    memory: [none, full]
+run: {timed: false}
+)";
+
+class Run : public testing::Test {
+ protected:
+  Run()
+      : folder_(std::filesystem::temp_directory_path() /
+                ("assay-run-" + std::to_string(getpid()))) {
+    std::filesystem::create_directories(folder_);
+    write("tiny.yaml", kStudy);
+  }
+  ~Run() override { std::filesystem::remove_all(folder_); }
+
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+  }
+  ProcessResult assay(std::vector<std::string> arguments, const std::string& database = "a.db") {
+    std::vector<std::string> command = {std::string(ASSAY_BIN) + "/assay"};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    command.insert(command.end(), {"--db", (folder_ / database).string()});
+    return run_process(command, kLimitS);
+  }
+  std::vector<int64_t> bits(const std::string& database) {
+    const auto table = store::Reader(folder_ / database)
+                           .query(
+                               "SELECT c.slug, s.step, s.loss_bits FROM steps s JOIN attempts a"
+                               " USING(attempt_id) JOIN runs r USING(run_id) JOIN study_cells c"
+                               " USING(cell_id) WHERE s.kind<>'eval' ORDER BY 1, 2",
+                               {});
+    std::vector<int64_t> values;
+    for (size_t i = 0; i < table.rows.size(); ++i) {
+      values.push_back(*store::integer(table.at(i, "loss_bits")));
+    }
+    return values;
+  }
+  std::string study() const { return (folder_ / "tiny.yaml").string(); }
+  const std::filesystem::path folder_;
+};
+
+TEST_F(Run, TemplateAndExecGiveTheSameBits) {
+  const auto with = assay({"run", study()}, "template/a.db");
+  ASSERT_EQ(with.exit_code, 0) << with.out << with.err;
+  EXPECT_THAT(with.err, HasSubstr("2 of 2 done: 2 ok"));
+  EXPECT_THAT(with.out, HasSubstr("tiny"));
+  const auto without = assay({"run", study(), "--no-template"}, "exec/a.db");
+  ASSERT_EQ(without.exit_code, 0) << without.out << without.err;
+  EXPECT_EQ(bits("template/a.db").size(), 8u);
+  EXPECT_EQ(bits("template/a.db"), bits("exec/a.db"));
+}
+
+TEST_F(Run, JsonEventsAreOneDocumentPerLine) {
+  const auto result = assay({"run", study(), "--json", "--filter", "memory.name == 'none'"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::istringstream lines(result.out);
+  nlohmann::json last;
+  for (std::string line; std::getline(lines, line);) {
+    last = nlohmann::json::parse(line);
+    EXPECT_EQ(last.at("schema_version"), 1);
+  }
+  EXPECT_EQ(last.at("event"), "end");
+  EXPECT_EQ(last.at("totals").at("ok"), 1);
+}
+
+TEST_F(Run, ASecondRunAndResumeHaveNothingToDo) {
+  ASSERT_EQ(assay({"run", study()}).exit_code, 0);
+  EXPECT_EQ(assay({"run", study()}).exit_code, 0);
+  EXPECT_EQ(assay({"resume"}).exit_code, 0);
+  EXPECT_EQ(bits("a.db").size(), 8u);
+}
+
+TEST_F(Run, MistakesEndWithCode2AndKeepTheDatabaseAway) {
+  write("tiny.yaml", std::string(kStudy) + "bose: {}\n");
+  const auto result = assay({"run", study()});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("tiny.yaml:12:1: error"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "a.db"));
+  EXPECT_EQ(assay({"resume"}).exit_code, 2);
+}
+
+/// What a launcher does: the cell file, and RANK and its kin; then assay import.
+TEST_F(Run, RanksStartedByTorchrunAreImportedOnce) {
+  ASSERT_EQ(assay({"run", study(), "--filter", "memory.name == 'none'"}).exit_code, 0);
+  const store::Reader reader(folder_ / "a.db");
+  const auto row = reader.query(
+      "SELECT c.*, s.slug, a.log_path FROM attempts a JOIN runs r USING(run_id) JOIN cells c"
+      " USING(cell_id) JOIN study_cells s USING(cell_id) LIMIT 1",
+      {});
+  const auto text = [&](const char* column) { return *store::text(row.at(0, column)); };
+  const auto supervised = std::filesystem::path(text("log_path")).parent_path() / "cell.json";
+  auto cell = nlohmann::json::parse(read_file(supervised));
+  const auto spools = folder_ / "spools";
+  std::filesystem::create_directories(spools / "rendezvous");
+  cell.update({{"attempt_id", 0},
+               {"spool_dir", spools.string()},
+               {"rendezvous", (spools / "rendezvous").string()},
+               {"study", "elsewhere"},
+               {"recipe_id", text("recipe_id")},
+               {"config_id", text("config_id")},
+               {"data_fingerprint", text("data_fingerprint")}});
+  cell.erase("scheduled_monotonic_s");
+  write("cell.json", cell.dump());
+  const auto rank = run_process(
+      {std::string(ASSAY_BIN) + "/assay-worker", "run", (folder_ / "cell.json").string()}, kLimitS,
+      {{"RANK", "0"},
+       {"WORLD_SIZE", "1"},
+       {"LOCAL_RANK", "0"},
+       {"MASTER_ADDR", "localhost"},
+       {"MASTER_PORT", "29500"}});
+  ASSERT_EQ(rank.exit_code, 0) << rank.err;
+  const auto first = assay({"import", spools.string()}, "b.db");
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_THAT(first.out, HasSubstr("  ok  "));
+  const auto second = assay({"import", spools.string()}, "b.db");
+  EXPECT_THAT(second.out, HasSubstr("0 new rows"));
+  EXPECT_EQ(bits("b.db").size(), 4u);
+}
+
+}  // namespace
+}  // namespace assay
