@@ -15,7 +15,7 @@ struct TextOptions {
   std::string tokenizer = "bytes";
   std::filesystem::path tokenizer_model{};
   int64_t vocab_size = 4096;
-  Bytes sample{int64_t{8} << 20};
+  Bytes sample{int64_t{2} << 20};
   bool add_bos = true;
   bool add_eos = true;
   int64_t pad_to = 16;

@@ -114,18 +114,18 @@ TEST(Float8Cast, SignalToNoiseOfNormalData) {
 
 TEST(Float8Cast, RowScalesSurviveAnOutlierColumnTensorScalesAnOutlierRow) {
   using enum ScaleScope;
-  const auto column = [](Tensor& x) { x.select(1, 7).mul_(100); };
-  const auto row_up = [](Tensor& x) { x.select(0, 7).mul_(1000); };
+  const auto loud_column = [](Tensor& x) { x.select(1, 7).mul_(100); };
+  const auto loud_row = [](Tensor& x) { x.select(0, 7).mul_(1000); };
   const auto expect_within = [](double found, double low, double high) {
     EXPECT_GE(found, low);
     EXPECT_LE(found, high);
   };
-  expect_within(noise_ratio(kE4m3, tensor, false, column), 31.0, 34.3);
-  expect_within(noise_ratio(kE4m3, row, false, column), 46.8, 48.3);
-  expect_within(noise_ratio(kE4m3, row, true, column), 31.2, 32.3);
-  expect_within(noise_ratio(kE5m2, row, false, column), 40.8, 42.3);
-  expect_within(noise_ratio(kE4m3, tensor, false, row_up), 31.1, 32.5);
-  expect_within(noise_ratio(kE4m3, row, true, row_up), 31.0, 32.5);
+  expect_within(noise_ratio(kE4m3, tensor, false, loud_column), 31.0, 34.3);
+  expect_within(noise_ratio(kE4m3, row, false, loud_column), 46.8, 48.3);
+  expect_within(noise_ratio(kE4m3, row, true, loud_column), 31.2, 32.3);
+  expect_within(noise_ratio(kE5m2, row, false, loud_column), 40.8, 42.3);
+  expect_within(noise_ratio(kE4m3, tensor, false, loud_row), 31.1, 32.5);
+  expect_within(noise_ratio(kE4m3, row, true, loud_row), 31.0, 32.5);
 }
 
 TEST(Float8Cast, ProductIsTheSumOfDecodedCodes) {
