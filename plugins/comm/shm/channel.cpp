@@ -86,6 +86,7 @@ bool Channel::consume() {
   (*peers_)[own_].progress().done.store(++consumed_, std::memory_order_release);
   peers_->ring_all();
   if (const int misfit = job.exchange->misfit(); misfit >= 0) {
+    job.failed = true;
     trouble_ =
         Trouble{PeerFault::Cause::disagrees, misfit, job.signature, job.exchange->misfit_detail()};
   } else if (job.finished()) {
@@ -99,7 +100,8 @@ bool Channel::consume() {
 std::optional<Trouble> Channel::disagreement(const Signature& mine) const {
   std::vector<Signature> calls;
   for (int rank = 0; rank < layout_.ranks; ++rank) {
-    calls.push_back((*peers_)[rank].signature(consumed_));
+    // The own slot may hold a later chunk already: only peers keep it.
+    calls.push_back(rank == own_ ? mine : (*peers_)[rank].signature(consumed_));
   }
   const auto votes = [&](const Signature& call) {
     return std::count(calls.begin(), calls.end(), call);

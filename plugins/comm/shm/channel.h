@@ -26,8 +26,11 @@ struct Job {
   std::unique_ptr<Exchange> exchange{};
   int64_t published = 0;  ///< rounds
   int64_t consumed = 0;
+  bool failed = false;
 
-  bool finished() const { return exchange->is_final() && consumed == exchange->rounds(); }
+  bool finished() const {
+    return !failed && exchange->is_final() && consumed == exchange->rounds();
+  }
 };
 
 /// A message under way, to or from one peer.

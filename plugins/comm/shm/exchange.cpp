@@ -15,7 +15,7 @@ std::byte* bytes_of(const at::Tensor& tensor) {
 
 int64_t size_of(const at::Tensor& tensor) { return static_cast<int64_t>(tensor.nbytes()); }
 
-void copy(std::byte* to, const std::byte* from, int64_t bytes) {
+void copy_bytes(std::byte* to, const std::byte* from, int64_t bytes) {
   if (bytes > 0 && to != from) std::memcpy(to, from, static_cast<size_t>(bytes));
 }
 
@@ -44,7 +44,7 @@ class AllGather final : public Exchange {
   int64_t rounds() const override { return cut_.rounds(); }
 
   void publish(int64_t round, std::byte* slot) override {
-    copy(slot, bytes_of(in_) + cut_.begin(round), cut_.size(round));
+    copy_bytes(slot, bytes_of(in_) + cut_.begin(round), cut_.size(round));
   }
 
   void consume(int64_t round, const Slots& slots) override {
@@ -52,7 +52,7 @@ class AllGather final : public Exchange {
       const bool own = peer == static_cast<size_t>(rank_);
       const std::byte* from = own ? bytes_of(in_) + cut_.begin(round) : slots[peer];
       std::byte* to = bytes_of(out_) + static_cast<int64_t>(peer) * cut_.total + cut_.begin(round);
-      copy(to, from, cut_.size(round));
+      copy_bytes(to, from, cut_.size(round));
     }
   }
 
@@ -73,7 +73,7 @@ class AllReduce final : public Exchange {
   int64_t rounds() const override { return cut_.rounds(); }
 
   void publish(int64_t round, std::byte* slot) override {
-    copy(slot, bytes_of(inout_) + cut_.begin(round), cut_.size(round));
+    copy_bytes(slot, bytes_of(inout_) + cut_.begin(round), cut_.size(round));
   }
 
   void consume(int64_t round, const Slots& slots) override {
@@ -107,7 +107,7 @@ class ReduceScatter final : public Exchange {
   void publish(int64_t round, std::byte* slot) override {
     for (int peer = 0; peer < ranks_; ++peer) {
       if (peer == rank_) continue;
-      copy(slot + peer * cut_.step, part(peer, round), cut_.size(round));
+      copy_bytes(slot + peer * cut_.step, part(peer, round), cut_.size(round));
     }
   }
 
@@ -143,12 +143,12 @@ class Broadcast final : public Exchange {
   int64_t rounds() const override { return cut_.rounds(); }
 
   void publish(int64_t round, std::byte* slot) override {
-    if (own_) copy(slot, at(round), cut_.size(round));
+    if (own_) copy_bytes(slot, at(round), cut_.size(round));
   }
 
   void consume(int64_t round, const Slots& slots) override {
     if (own_) return;
-    copy(at(round), slots[static_cast<size_t>(root_)], cut_.size(round));
+    copy_bytes(at(round), slots[static_cast<size_t>(root_)], cut_.size(round));
   }
 
  private:

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "assay/communicator.h"
-#include "memory.h"
+#include "shared_memory.h"
 
 namespace assay::comm {
 

@@ -104,7 +104,8 @@ std::unique_ptr<Operation> ThreadCommunicator::do_start(const Request& request) 
   if (request.op == Collective::recv) return std::make_unique<ReceiveOperation>(*this, request);
   const at::NoGradGuard no_grad;
   Posted posted{.request = request, .input = request.in.defined() ? request.in.clone() : Tensor()};
-  posted.request.in = posted.request.out = {};
+  posted.request.in = Tensor();
+  posted.request.out = Tensor();
   if (request.op == Collective::send) {
     board->post_message(rank(), std::move(posted));
     return nullptr;

@@ -113,12 +113,13 @@ inline void check_all_to_all(Communicator& group, int64_t unit, at::ScalarType d
     int64_t before = 0;
     for (int to = 0; to < group.rank(); ++to) before += rows(peer, to);
     want.push_back(input_of(peer, input_rows(peer) * 2, dtype)
-                       .view({-1, 2})
+                       .view({input_rows(peer), 2})
                        .narrow(0, before, out_splits.back())
                        .contiguous()
                        .view(at::kByte));
   }
-  const at::Tensor in = input_of(group.rank(), input_rows(group.rank()) * 2, dtype).view({-1, 2});
+  const int64_t in_rows = input_rows(group.rank());
+  const at::Tensor in = input_of(group.rank(), in_rows * 2, dtype).view({in_rows, 2});
   int64_t out_rows = 0;
   for (const int64_t split : out_splits) out_rows += split;
   at::Tensor out = at::zeros({out_rows, 2}, dtype);

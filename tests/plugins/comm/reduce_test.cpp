@@ -3,6 +3,7 @@
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // The NCCL communicator: streams wait, errors name a rank where one stands out.
-#include "nccl.h"
+#include "nccl_backend.h"
 
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>

@@ -1,5 +1,5 @@
 // memfd pages, mapped here and through /proc in the peers.
-#include "memory.h"
+#include "shared_memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
