@@ -98,28 +98,32 @@ bool Channel::consume() {
 
 /// Blames the rank whose call the fewest ranks made; between two ranks, the other one.
 std::optional<Trouble> Channel::disagreement(const Signature& mine) const {
+  bool agreed = true;
+  for (int rank = 0; rank < layout_.ranks; ++rank) {
+    agreed &= rank == own_ || (*peers_)[rank].signature(consumed_) == mine;
+  }
+  if (agreed) return std::nullopt;
   std::vector<Signature> calls;
   for (int rank = 0; rank < layout_.ranks; ++rank) {
     // The own slot may hold a later chunk already: only peers keep it.
     calls.push_back(rank == own_ ? mine : (*peers_)[rank].signature(consumed_));
   }
-  const auto votes = [&](const Signature& call) {
-    return std::count(calls.begin(), calls.end(), call);
+  const auto votes = [&](int rank) {
+    return std::count(calls.begin(), calls.end(), calls[static_cast<size_t>(rank)]);
   };
-  if (votes(mine) == layout_.ranks) return std::nullopt;
-  int odd = -1;
+  int odd = own_ == 0 ? 1 : 0;
   for (int rank = 0; rank < layout_.ranks; ++rank) {
-    const auto& call = calls[static_cast<size_t>(rank)];
-    if (rank == own_) continue;
-    if (odd < 0 || votes(call) < votes(calls[static_cast<size_t>(odd)])) odd = rank;
+    if (rank != own_ && votes(rank) < votes(odd)) odd = rank;
   }
-  if (votes(mine) < votes(calls[static_cast<size_t>(odd)])) odd = own_;
-  const std::string detail = odd == own_
-                                 ? "this rank calls " + describe(mine) + ", the others " +
-                                       describe(calls[static_cast<size_t>(own_ == 0 ? 1 : 0)])
-                                 : "it calls " + describe(calls[static_cast<size_t>(odd)]) +
-                                       ", this rank " + describe(mine);
-  return Trouble{PeerFault::Cause::disagrees, odd, mine, detail};
+  const auto text = [&](int rank) { return describe(calls[static_cast<size_t>(rank)]); };
+  if (votes(own_) < votes(odd)) {
+    const int other = own_ == 0 ? 1 : 0;
+    return Trouble{PeerFault::Cause::disagrees, own_, mine,
+                   "this rank calls " + text(own_) + ", rank " + std::to_string(other) +
+                       " of the group " + text(other)};
+  }
+  return Trouble{PeerFault::Cause::disagrees, odd, mine,
+                 "it calls " + text(odd) + ", this rank " + text(own_)};
 }
 
 std::string Channel::last_call(int rank) const {
