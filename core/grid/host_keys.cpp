@@ -58,6 +58,14 @@ std::vector<OptionSpec> cell_keys() {
   keys.push_back(real("train.min_factor", 0, {0, 1}, "learning rate at the end, of its peak"));
   keys.push_back(whole("train.threads_per_rank", 1, 1, "CPU threads of a rank (cores / world)"));
   keys.push_back(whole("train.warmup_steps", 5, 0, "first steps that enter no timing"));
+  keys.push_back({.name = "train.init_from",
+                  .type = OptionType::path,
+                  .default_value = std::string(),
+                  .doc = "safetensors file with the initial weights (drawn from the seed)"});
+  keys.push_back({.name = "train.save_weights",
+                  .type = OptionType::boolean,
+                  .default_value = false,
+                  .doc = "write the final weights to model.safetensors in the run's folder"});
   std::sort(keys.begin(), keys.end(),
             [](const OptionSpec& a, const OptionSpec& b) { return a.name < b.name; });
   return keys;

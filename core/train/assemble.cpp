@@ -64,7 +64,8 @@ void prepare_sink(Assembly& a, size_t index, int uses) {
 }
 
 ParameterInfo info_of(const Parameter& p, const Dtypes& dtypes) {
-  return {p.spec.name, p.spec.shape, p.spec.axes, p.spec.role, p.placement.box().size, dtypes.param};
+  return {p.spec.name, p.spec.shape,           p.spec.axes,
+          p.spec.role, p.placement.box().size, dtypes.param};
 }
 
 // Every parameter of the model, so that a name glob is judged alike on every rank.

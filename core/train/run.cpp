@@ -10,6 +10,7 @@
 #include "core/intercept/host_allocator.h"
 #include "core/train/records.h"
 #include "core/train/trainer.h"
+#include "core/train/weights.h"
 
 namespace assay::train {
 namespace {
@@ -124,7 +125,14 @@ void run_cell(const json& cell, int rank, Reporter& reporter) {
   reporter.phase("build");
   Trainer trainer(assemble(std::move(recipe), rank, group_defaults(cell), at::kCPU));
   reporter.phase("init");
+  const json train = cell.at("config").value("train", json::object());
+  const std::string init_from = train.value("init_from", "");
+  if (!init_from.empty()) import_weights(trainer.assembly(), init_from);
   Run(trainer, reporter).train();
+  if (train.value("save_weights", false)) {
+    const std::filesystem::path folder = cell.at("spool_dir").get<std::string>();
+    export_weights(trainer.assembly(), folder / "model.safetensors");
+  }
 }
 
 }  // namespace assay::train
