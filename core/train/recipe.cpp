@@ -109,7 +109,8 @@ Recipe make_recipe(const json& config) {
   r.compile = make<CompileBackend>(config.at("compile"));
   r.optimizer = make<Optimizer>(config.at("optim"));
   r.degrees = degrees_of(config.value("mesh", json::object()));
-  for (const auto& [dim, component] : config.value("parallel", json::object()).items()) {
+  const json parallel = config.value("parallel", json::object());
+  for (const auto& [dim, component] : parallel.items()) {
     const MeshDim mesh_dim = parse_mesh_dim(dim);
     if (in_use(mesh_dim, r.degrees)) r.parallel[mesh_dim] = make<ParallelStrategy>(component);
   }
