@@ -24,6 +24,7 @@ void compare(const CompareArguments& arguments, const Context& context) {
   const store::Reader reader(context.database);
   report::ModelRequest request = arguments.request;
   request.samples = context.json;
+  request.database_flag = database_flag(context);
   const report::Model model = report::build_model(reader, request);
   if (context.json) {
     *context.out << report::json(model).dump(2) << "\n";

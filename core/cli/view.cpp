@@ -35,6 +35,11 @@ void add_study_argument(CLI::App& command, std::string& study) {
   command.add_option("study", study, "Name of the study (default: the newest)");
 }
 
+std::string database_flag(const Context& context) {
+  if (context.database == Context{}.database) return "";
+  return " --db " + context.database.string();
+}
+
 store::StudyInfo chosen_study(const store::Reader& reader, const std::string& name) {
   return name.empty() ? reader.newest_study() : reader.study(name);
 }

@@ -23,6 +23,9 @@ std::string print_age(int64_t us, int64_t now_us);
 /// Adds the optional positional STUDY (the newest one if left out).
 void add_study_argument(CLI::App& command, std::string& study);
 
+/// " --db F" unless it is the default: for commands that are printed to be typed.
+std::string database_flag(const Context& context);
+
 /// The named study, or the newest.
 store::StudyInfo chosen_study(const store::Reader& reader, const std::string& name);
 

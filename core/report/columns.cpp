@@ -46,6 +46,10 @@ std::vector<Column> make_columns() {
 
 }  // namespace
 
+std::string heading(const Column& column) {
+  return column.unit.empty() ? column.title : column.title + " (" + column.unit + ")";
+}
+
 std::string_view statistic_name(Statistic statistic) {
   switch (statistic) {
     case Statistic::median:

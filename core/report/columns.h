@@ -19,6 +19,9 @@ struct Column {
   Statistic statistic = Statistic::median;
 };
 
+/// "step p50 (ms)"
+std::string heading(const Column& column);
+
 std::string_view statistic_name(Statistic statistic);
 
 /// Every figure that every run is asked for, in the order of CSV columns.

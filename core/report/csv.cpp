@@ -1,7 +1,7 @@
 // CSV: one row per run, written with libcsv; values in the stored unit and full precision.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <map>
 #include <set>
 
 #include "core/report/csv_field.h"
@@ -31,12 +31,13 @@ std::string number(const std::optional<int64_t>& value) {
   return value ? std::to_string(*value) : std::string();
 }
 
-/// Configuration values of a run's recipe, in the order of model.keys.
-std::vector<std::string> keys_of(const Model& model, const RunRow& run) {
+/// The row that a run belongs to: it has the run's configuration values.
+std::map<int64_t, const Row*> rows_by_run(const Model& model) {
+  std::map<int64_t, const Row*> rows;
   for (const Row& row : model.rows) {
-    if (std::find(row.runs.begin(), row.runs.end(), run.run_id) != row.runs.end()) return row.keys;
+    for (const int64_t run_id : row.runs) rows[run_id] = &row;
   }
-  return std::vector<std::string>(model.keys.size());
+  return rows;
 }
 
 std::vector<std::string> header(const Model& model, const std::vector<Column>& columns) {
@@ -52,8 +53,8 @@ std::vector<std::string> header(const Model& model, const std::vector<Column>& c
 
 std::string csv(const Model& model) {
   const std::vector<Column> columns = all_columns(model);
-  std::string out;
-  out += csv_line(header(model, columns));
+  const std::map<int64_t, const Row*> rows = rows_by_run(model);
+  std::string out = csv_line(header(model, columns));
   for (const RunRow& run : model.runs) {
     std::vector<std::string> line = {model.study,
                                      run.slug,
@@ -69,7 +70,8 @@ std::string csv(const Model& model) {
                                      number(run.signal),
                                      run.timed ? "1" : "0",
                                      run.steady};
-    for (std::string& value : keys_of(model, run)) line.push_back(std::move(value));
+    const Row& row = *rows.at(run.run_id);
+    line.insert(line.end(), row.keys.begin(), row.keys.end());
     for (const Column& column : columns) line.push_back(value_text(run.figure(column.name)));
     out += csv_line(line);
   }

@@ -70,6 +70,11 @@ Figure missing(FigureState state) {
   return figure;
 }
 
+std::string with_range(const Figure& figure) {
+  if (figure.display_low.empty() || figure.low == figure.high) return figure.display;
+  return fmt::format("{} [{}, {}]", figure.display, figure.display_low, figure.display_high);
+}
+
 std::optional<double> parse_display(std::string_view text) {
   std::string digits;
   std::copy_if(text.begin(), text.end(), std::back_inserter(digits),

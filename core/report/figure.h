@@ -39,6 +39,9 @@ Figure measured(double value, std::optional<double> low, std::optional<double> h
 Figure measured(std::string nonfinite);
 Figure missing(FigureState state);
 
+/// "12 396 [12 338, 12 454]"; without a range the display text alone.
+std::string with_range(const Figure& figure);
+
 /// The number that a display text stands for, for tests that read reports back.
 std::optional<double> parse_display(std::string_view text);
 

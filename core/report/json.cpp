@@ -124,7 +124,8 @@ nlohmann::json json(const Model& model) {
                         {"environment", nlohmann::json::array()},
                         {"sentence", model.sentence},
                         {"verdict", nullptr},
-                        {"verdict_note", model.verdict}};
+                        {"verdict_note", model.verdict},
+                        {"verdict_command", model.verdict_command}};
   for (const Row& row : model.rows) out["rows"].push_back(row_json(model, row));
   for (const RunRow& run : model.runs) out["runs"].push_back(run_json(run));
   for (const auto& [key, value] : model.environment) out["environment"].push_back({key, value});

@@ -18,7 +18,7 @@ constexpr const char* kTemplate = R"(### {{study}}: measured ranges, no verdict
 
 {{sentence}}
 
-{{verdict}}
+{{verdict}} For one: `{{{verdict_command}}}`
 
 | recipe |{{#keys}} {{.}} |{{/keys}}{{#columns}} {{.}} |{{/columns}} state |
 |---|{{#keys}}---|{{/keys}}{{#columns}}---:|{{/columns}}---|
@@ -83,15 +83,6 @@ data texts(const std::vector<std::string>& items) {
   return list(items, [](const std::string& item) { return data(item); });
 }
 
-std::string title(const Column& column) {
-  return column.unit.empty() ? column.title : fmt::format("{} ({})", column.title, column.unit);
-}
-
-std::string with_range(const Figure& figure) {
-  if (figure.display_low.empty() || figure.low == figure.high) return figure.display;
-  return fmt::format("{} [{}, {}]", figure.display, figure.display_low, figure.display_high);
-}
-
 data row_data(const Row& row) {
   data out;
   out.set("label", row.label + (row.baseline ? " (baseline)" : ""));
@@ -128,12 +119,13 @@ data model_data(const Model& model) {
   for (const auto& [key, value] : {KeyValue{"study", model.study},
                                    {"sentence", model.sentence},
                                    {"verdict", model.verdict},
+                                   {"verdict_command", model.verdict_command},
                                    {"database", model.database},
                                    {"created", model.created},
                                    {"assay", model.assay}}) {
     out.set(key, value);
   }
-  const data titles = list(model.columns, [](const Column& c) { return data(title(c)); });
+  const data titles = list(model.columns, [](const Column& c) { return data(heading(c)); });
   out.set("keys", texts(model.keys));
   out.set("columns", titles);
   out.set("run_columns", titles);

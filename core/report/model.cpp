@@ -103,10 +103,9 @@ Model build_model(const store::Reader& reader, const ModelRequest& request) {
   model.footnotes = make_footnotes(reader, study.study_id, model, cells);
   model.sentence = range_sentence(model);
   model.verdict =
-      "No verdict was asked for: ranges of unpaired runs do not say which recipe is "
-      "better.  For one: assay compare " +
-      study.name + " --pairs 20";
-  model.next = "assay report " + study.name + " --format md,csv,json --out results/" + study.name;
+      "No verdict was asked for: ranges of unpaired runs do not say which recipe is better.";
+  model.verdict_command = "assay compare " + study.name + " --pairs 20" + request.database_flag;
+  model.next = "assay report " + study.name + request.database_flag;
   return model;
 }
 

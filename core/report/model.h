@@ -66,7 +66,8 @@ struct Model {
   std::vector<std::string> footnotes{};  ///< excluded steps, retries, formulas, plugins, ids, ...
   std::vector<KeyValue> environment{};
   std::string sentence{};  ///< measured ranges; no verdict
-  std::string verdict{};   ///< that none was asked for, and the command
+  std::string verdict{};   ///< that none was asked for
+  std::string verdict_command{};
   std::string next{};      ///< next command to type
 };
 
@@ -75,7 +76,8 @@ struct ModelRequest {
   std::string baseline{};              ///< slug; empty: the first recipe
   std::vector<std::string> metrics{};  ///< more columns
   bool all_keys = false;
-  bool samples = false;  ///< raw steps of every run
+  bool samples = false;         ///< raw steps of every run
+  std::string database_flag{};  ///< " --db F" for the commands that are printed
 };
 
 /// Throws Error naming the near misses for an unknown study, baseline or metric.

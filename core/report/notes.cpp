@@ -65,8 +65,8 @@ std::string note_steps(const Model& model) {
   if (train == 0) return "";
   std::string note = fmt::format("used {} of {} train steps ({} warm-up or not yet steady",
                                  train - excluded, train, excluded);
-  note += fmt::format(", {} evaluations apart); ", evaluations);
-  note += list({ranges.begin(), ranges.end()});
+  note += fmt::format(", {} evaluations apart)", evaluations);
+  if (!ranges.empty()) note += "; " + list({ranges.begin(), ranges.end()});
   if (!unsteady.empty()) note += fmt::format("; not steady: runs {}", list(unsteady));
   return note;
 }
@@ -157,7 +157,7 @@ std::string note_runs(const Model& model) {
     if (!row.runs.empty())
       parts.push_back(fmt::format("{} {}", row.label, fmt::join(row.runs, " ")));
   }
-  return parts.empty() ? "" : fmt::format("run ids: {}", fmt::join(parts, "; "));
+  return parts.empty() ? "" : fmt::format("run ids: {}", list(parts));
 }
 
 constexpr const char* kEnvironments =
@@ -232,7 +232,7 @@ std::string machine_line(const Reader& reader, int64_t study_id) {
     std::string line = shown(rows, i, "machine_id").substr(0, kShortHash);
     for (const char* column : {"device_model", "cpu_model"}) {
       const std::string value = shown(rows, i, column);
-      if (!value.empty()) line += ", " + value;
+      if (!value.empty() && line.find(value) == std::string::npos) line += ", " + value;
     }
     const std::string cores = shown(rows, i, "cpu_count");
     if (!cores.empty()) line += fmt::format(", {} cores", cores);

@@ -69,6 +69,20 @@ std::vector<std::string> values_of(const CellRow& cell, const std::vector<std::s
   return values;
 }
 
+bool differs(const std::vector<const CellRow*>& cells, const std::string& key) {
+  const auto first = values_of(*cells.front(), {key});
+  return std::any_of(cells.begin(), cells.end(),
+                     [&](const CellRow* cell) { return values_of(*cell, {key}) != first; });
+}
+
+/// An option that only some recipes have, because their component is another one: its name says so.
+bool implied(const std::vector<const CellRow*>& cells, const std::string& key) {
+  const std::string name = key.substr(0, key.rfind('.')) + ".name";
+  if (key == name || !differs(cells, name)) return false;
+  return std::any_of(cells.begin(), cells.end(),
+                     [&](const CellRow* cell) { return !cell->config.contains(key); });
+}
+
 void add_reason(Model& model, Row& row, const std::vector<const RunRow*>& runs) {
   const auto bad = std::find_if(runs.begin(), runs.end(),
                                 [](const RunRow* run) { return ended_badly(run->state); });
@@ -154,10 +168,7 @@ std::vector<std::string> shown_keys(const std::vector<CellRow>& cells, bool all_
   }
   std::vector<std::string> shown;
   for (const std::string& key : keys) {
-    const auto same = [&](const CellRow* cell) {
-      return values_of(*cell, {key}) == values_of(*firsts.front(), {key});
-    };
-    if (all_keys || !std::all_of(firsts.begin(), firsts.end(), same)) shown.push_back(key);
+    if (all_keys || (differs(firsts, key) && !implied(firsts, key))) shown.push_back(key);
   }
   std::stable_partition(shown.begin(), shown.end(),
                         [&](const std::string& key) { return swept.contains(key); });
@@ -165,15 +176,14 @@ std::vector<std::string> shown_keys(const std::vector<CellRow>& cells, bool all_
 }
 
 void fill_rows(Model& model, const std::vector<CellRow>& cells) {
+  using ByMachine = std::map<std::string, std::vector<const RunRow*>>;
+  std::map<std::string, ByMachine> runs;
+  for (const RunRow& run : model.runs) runs[run.recipe_id][run.machine_id].push_back(&run);
   for (const Recipe& recipe : recipes_of(cells)) {
-    std::map<std::string, std::vector<const RunRow*>> by_machine;
-    for (const RunRow& run : model.runs) {
-      if (run.recipe_id == recipe.cells.front()->recipe_id)
-        by_machine[run.machine_id].push_back(&run);
-    }
+    ByMachine& by_machine = runs[recipe.cells.front()->recipe_id];
     if (by_machine.empty()) by_machine[""];  // planned only
-    for (const auto& [machine_id, runs] : by_machine) {
-      model.rows.push_back(make_row(model, recipe, machine_id, runs));
+    for (const auto& [machine_id, own] : by_machine) {
+      model.rows.push_back(make_row(model, recipe, machine_id, own));
     }
   }
 }

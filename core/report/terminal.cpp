@@ -34,15 +34,6 @@ struct Grid {
   }
 };
 
-std::string figure_text(const Figure& figure, const Column&) {
-  if (figure.display_low.empty() || figure.low == figure.high) return figure.display;
-  return fmt::format("{} [{}, {}]", figure.display, figure.display_low, figure.display_high);
-}
-
-std::string title(const Column& column) {
-  return column.unit.empty() ? column.title : fmt::format("{} ({})", column.title, column.unit);
-}
-
 std::string state_text(const Row& row) {
   return row.footnote == 0 ? row.state : fmt::format("{} {})", row.state, row.footnote);
 }
@@ -58,18 +49,16 @@ Cells header(const Model& model, size_t keys, bool machines) {
   if (machines) line.push_back("machine");
   line.insert(line.end(), model.keys.begin(),
               model.keys.begin() + static_cast<std::ptrdiff_t>(keys));
-  for (const Column& column : model.columns) line.push_back(title(column));
+  for (const Column& column : model.columns) line.push_back(heading(column));
   line.push_back("state");
   return line;
 }
 
-Cells body(const Model& model, const Row& row, size_t keys, bool machines) {
+Cells body(const Row& row, size_t keys, bool machines) {
   Cells line = {row.label + (row.baseline ? " *" : "")};
   if (machines) line.push_back(row.machine_id.substr(0, 12));
   line.insert(line.end(), row.keys.begin(), row.keys.begin() + static_cast<std::ptrdiff_t>(keys));
-  for (size_t i = 0; i < row.figures.size(); ++i) {
-    line.push_back(figure_text(row.figures[i], model.columns[i]));
-  }
+  for (const Figure& figure : row.figures) line.push_back(with_range(figure));
   line.push_back(state_text(row));
   return line;
 }
@@ -77,7 +66,7 @@ Cells body(const Model& model, const Row& row, size_t keys, bool machines) {
 Grid make_grid(const Model& model, size_t keys) {
   const bool machines = several_machines(model);
   Grid grid{.lines = {header(model, keys, machines)}, .left = 1 + keys + (machines ? 1 : 0)};
-  for (const Row& row : model.rows) grid.lines.push_back(body(model, row, keys, machines));
+  for (const Row& row : model.rows) grid.lines.push_back(body(row, keys, machines));
   return grid;
 }
 
@@ -101,6 +90,21 @@ std::string line_text(const Grid& grid, const Cells& cells, const std::vector<si
   return line;
 }
 
+/// Breaks a long line at spaces; the rest is indented.
+std::string wrapped(const std::string& text, int width) {
+  std::string out;
+  size_t begin = 0;
+  const auto room = [&] { return static_cast<size_t>(std::max(width, 40)) - (begin == 0 ? 0 : 2); };
+  while (text.size() - begin > room()) {
+    size_t end = text.rfind(' ', begin + room());
+    if (end == std::string::npos || end <= begin)
+      end = std::min(text.find(' ', begin), text.size());
+    out += text.substr(begin, end - begin) + (end < text.size() ? "\n  " : "");
+    begin = std::min(end + 1, text.size());
+  }
+  return out + text.substr(begin) + "\n";
+}
+
 bool failed(const Row& row) { return row.footnote != 0; }
 
 }  // namespace
@@ -119,12 +123,12 @@ std::string terminal(const Model& model, const TerminalStyle& style) {
     out += "\n";
   }
   for (size_t i = 0; i < model.reasons.size(); ++i) {
-    out += fmt::format("{}) {}\n", i + 1, model.reasons[i]);
+    out += wrapped(fmt::format("{}) {}", i + 1, model.reasons[i]), style.width);
   }
   out += "\n";
-  for (const std::string& note : model.footnotes) out += note + "\n";
-  out += fmt::format("\n{}\n{}\nnext: {}\n", model.sentence, model.verdict, model.next);
-  return out;
+  for (const std::string& note : model.footnotes) out += wrapped(note, style.width);
+  out += "\n" + wrapped(model.sentence, style.width) + wrapped(model.verdict, style.width);
+  return out + fmt::format("for a verdict: {}\nnext: {}\n", model.verdict_command, model.next);
 }
 
 }  // namespace assay::report

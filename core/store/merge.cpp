@@ -23,6 +23,8 @@ CREATE TEMP TABLE map_plugin(old INTEGER PRIMARY KEY, new INTEGER);
 CREATE TEMP TABLE map_supervisor(old INTEGER PRIMARY KEY, new INTEGER);
 CREATE TEMP TABLE map_run(old INTEGER PRIMARY KEY, new INTEGER);
 CREATE TEMP TABLE map_attempt(old INTEGER PRIMARY KEY, new INTEGER);
+CREATE TEMP TABLE fresh(yes INTEGER);
+INSERT INTO fresh SELECT NOT EXISTS(SELECT 1 FROM main.runs);
 )";
 
 constexpr const char* kPlan = R"(
@@ -61,11 +63,12 @@ INSERT INTO temp.map_supervisor SELECT o.supervisor_id, min(n.supervisor_id) FRO
   AND n.started_us=o.started_us GROUP BY o.supervisor_id;
 )";
 
-// Runs that wait come as queued; ended ones are taken where nothing has run yet.
+// Runs that wait come as queued; ended ones are taken where nothing has run yet. An empty file
+// keeps the numbers of runs and attempts, so that an export is spoken of as the original is.
 constexpr const char* kRuns = R"(
-INSERT OR IGNORE INTO main.runs(cell_id, machine_id, purpose, block, slot, state, state_us)
-  SELECT cell_id, machine_id, purpose, block, slot, 'queued', state_us FROM other.runs
-  JOIN temp.pick_cell USING(cell_id) WHERE block=0;
+INSERT OR IGNORE INTO main.runs(run_id, cell_id, machine_id, purpose, block, slot, state, state_us)
+  SELECT iif((SELECT yes FROM temp.fresh), run_id, NULL), cell_id, machine_id, purpose, block, slot, 'queued',
+  state_us FROM other.runs JOIN temp.pick_cell USING(cell_id) WHERE block=0 ORDER BY run_id;
 INSERT INTO temp.map_run SELECT o.run_id, n.run_id FROM other.runs o JOIN temp.pick_cell USING(cell_id)
   JOIN main.runs n ON n.cell_id=o.cell_id AND n.machine_id=o.machine_id AND n.purpose=o.purpose
   AND n.block=o.block AND n.slot=o.slot WHERE o.state NOT IN('queued','running') AND n.state='queued'
@@ -73,14 +76,14 @@ INSERT INTO temp.map_run SELECT o.run_id, n.run_id FROM other.runs o JOIN temp.p
 UPDATE main.runs SET (state, state_us, supervisor_id)=(SELECT o.state, o.state_us, s.new
   FROM temp.map_run m JOIN other.runs o ON o.run_id=m.old LEFT JOIN temp.map_supervisor s
   ON s.old=o.supervisor_id WHERE m.new=main.runs.run_id) WHERE run_id IN(SELECT new FROM temp.map_run);
-INSERT INTO main.attempts(run_id, n, supervisor_id, env_id, state, started_us, heartbeat_us, ended_us, pgid,
+INSERT INTO main.attempts(attempt_id, run_id, n, supervisor_id, env_id, state, started_us, heartbeat_us, ended_us, pgid,
   pid, pid_start, exit_code, signal, reason, detail, last_phase, last_step, last_bytes, stderr_tail, log_path,
   log_bytes, log_sha256, timed, resumed_step, steady_first, steady_last, steady_method)
-  SELECT m.new, a.n, s.new, a.env_id, a.state, a.started_us, a.heartbeat_us, a.ended_us, a.pgid, a.pid,
+  SELECT iif((SELECT yes FROM temp.fresh), a.attempt_id, NULL), m.new, a.n, s.new, a.env_id, a.state, a.started_us, a.heartbeat_us, a.ended_us, a.pgid, a.pid,
   a.pid_start, a.exit_code, a.signal, a.reason, a.detail, a.last_phase, a.last_step, a.last_bytes,
   a.stderr_tail, a.log_path, a.log_bytes, a.log_sha256, a.timed, a.resumed_step, a.steady_first,
   a.steady_last, a.steady_method FROM other.attempts a JOIN temp.map_run m ON m.old=a.run_id
-  JOIN temp.map_supervisor s ON s.old=a.supervisor_id WHERE a.state<>'running';
+  JOIN temp.map_supervisor s ON s.old=a.supervisor_id WHERE a.state<>'running' ORDER BY a.attempt_id;
 INSERT INTO temp.map_attempt SELECT a.attempt_id, n.attempt_id FROM other.attempts a
   JOIN temp.map_run m ON m.old=a.run_id JOIN main.attempts n ON n.run_id=m.new AND n.n=a.n;
 INSERT INTO main.attempt_plugins SELECT m.new, p.new, a.role, a.git FROM other.attempt_plugins a
@@ -114,7 +117,7 @@ class Attached {
   ~Attached() {
     try {
       for (const char* table : {"pick_study", "map_study", "pick_cell", "map_plugin",
-                                "map_supervisor", "map_run", "map_attempt"}) {
+                                "map_supervisor", "map_run", "map_attempt", "fresh"}) {
         db_.exec(std::string("DROP TABLE temp.") + table);
       }
       db_.exec("DETACH DATABASE other");

@@ -155,7 +155,7 @@ TEST_F(ReportTest, TheSentenceHasRangesAndNoJudgement) {
     EXPECT_EQ(m.sentence.find(word), std::string::npos) << word;
   }
   EXPECT_NE(m.verdict.find("No verdict was asked for"), std::string::npos);
-  EXPECT_NE(m.verdict.find("assay compare layouts --pairs 20"), std::string::npos);
+  EXPECT_EQ(m.verdict_command, "assay compare layouts --pairs 20");
 }
 
 TEST_F(ReportTest, EveryFormatHasTheSameValues) {
@@ -180,9 +180,8 @@ TEST_F(ReportTest, EveryFormatHasTheSameValues) {
       EXPECT_EQ(table[r + 1][before + c], shown(figure));
       const auto& value = in_json["figures"][m.columns[c].name];
       EXPECT_EQ(value["display"], figure.display);
-      EXPECT_EQ(value["value"].is_null(), !figure.value.has_value());
-      if (figure.value) EXPECT_EQ(value["value"].get<double>(), *figure.value);  // bit for bit
-      if (!figure.nonfinite.empty()) EXPECT_EQ(value["nonfinite"], figure.nonfinite);
+      EXPECT_EQ(value["value"], figure.value ? nlohmann::json(*figure.value) : nlohmann::json());
+      EXPECT_EQ(value.value("nonfinite", ""), figure.nonfinite);
     }
     for (size_t k = 0; k < m.keys.size(); ++k) {
       EXPECT_EQ(md[r + 2][1 + k], row.keys[k]);

@@ -125,6 +125,28 @@ TEST(Migrate, VersionZeroEndsLikeAFreshFile) {
   EXPECT_EQ(schema_text(folder / "old.db"), schema_text(folder / "fresh.db"));
 }
 
+/// A released version leaves its database: ASSAY_UPDATE_CASES=1 writes the current one, once.
+void write_fixture(const fs::path& file) {
+  TempFolder folder;
+  {
+    SampleStore sample(folder / "new.db");
+    const Claim claim = sample.claim_and_import();
+    sample.store.finish_attempt(claim.attempt_id, {.state = "killed"});
+    sample.store.requeue_run(claim.run.run_id);
+  }
+  SQLite::Database((folder / "new.db").string(), SQLite::OPEN_READWRITE)
+      .exec("PRAGMA journal_mode=DELETE; PRAGMA page_size=512; VACUUM; PRAGMA journal_mode=WAL");
+  fs::create_directories(file.parent_path());
+  fs::copy_file(folder / "new.db", file);
+}
+
+TEST(Migrate, TheCurrentVersionHasAFixture) {
+  const fs::path file =
+      fs::path(ASSAY_TEST_DATA) / "store" / ("v" + std::to_string(current_version()) + ".db");
+  if (std::getenv("ASSAY_UPDATE_CASES") != nullptr && !fs::exists(file)) write_fixture(file);
+  EXPECT_TRUE(fs::exists(file)) << file;
+}
+
 /// Every released version left a database: each must migrate, keep its rows and end like new.
 class Fixture : public testing::TestWithParam<std::string> {};
 

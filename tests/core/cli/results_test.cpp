@@ -1,0 +1,225 @@
+// The commands that read results, run in this process over a database with every kind of run.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "core/base/files.h"
+#include "core/cli/context.h"
+#include "core/store/reader.h"
+#include "tests/core/report/sample_report.h"
+
+namespace assay::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Answer {
+  int code = 0;
+  std::string out{}, err{};
+};
+
+Answer assay_command(const fs::path& database, std::vector<std::string> words) {
+  std::ostringstream out, err;
+  Context context = default_context();
+  context.out = &out;
+  context.err = &err;
+  words.insert(words.begin(), "assay");
+  words.insert(words.end(), {"--db", database.string()});
+  std::vector<const char*> argv;
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  const int code = run_cli(static_cast<int>(argv.size()), argv.data(), context);
+  return {code, out.str(), err.str()};
+}
+
+class Results : public testing::Test {
+ protected:
+  Answer run(std::vector<std::string> words) {
+    return assay_command(sample_.file(), std::move(words));
+  }
+  int64_t run_id(const std::string& state) {
+    return *integer(store::Reader(sample_.file())
+                        .query("SELECT min(run_id) FROM runs WHERE state='" + state + "'")
+                        .rows.at(0)[0]);
+  }
+  void set_log(int64_t run_id, const fs::path& file) {
+    auto& store = sample_.sample().store;
+    const auto attempt =
+        *integer(store.query("SELECT max(attempt_id) FROM attempts WHERE run_id=?1", {run_id})
+                     .rows.at(0)[0]);
+    store.start_attempt(attempt, {.log_path = file.string()});
+  }
+
+  report::SampleReport sample_;
+  store::TempFolder folder_;
+};
+
+TEST_F(Results, StatusCountsStatesAndSaysWhatToDo) {
+  const Answer answer = run({"status"});
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  EXPECT_NE(answer.out.find("layouts: 6 runs of 3 cells (1 points of the grid became no cell)"),
+            std::string::npos)
+      << answer.out;
+  EXPECT_NE(answer.out.find("3 ok   1 oom   1 fail   1 queued"), std::string::npos) << answer.out;
+  EXPECT_NE(answer.out.find("supervisor pid 1: dead"), std::string::npos) << answer.out;
+  EXPECT_NE(answer.out.find("assay resume layouts"), std::string::npos);
+  EXPECT_NE(answer.out.find("OOM: out of memory in backward"), std::string::npos);
+}
+
+TEST_F(Results, StatusFailedListsOnlyThose) {
+  const Answer answer = run({"status", "layouts", "--failed"});
+  EXPECT_EQ(answer.out.find("queued"), std::string::npos) << answer.out;
+  EXPECT_NE(answer.out.find("FAIL: optim/lion"), std::string::npos);
+}
+
+TEST_F(Results, StatusIsADocumentForPrograms) {
+  const auto document = nlohmann::json::parse(run({"status", "--json"}).out);
+  EXPECT_EQ(document["schema_version"], 1);
+  EXPECT_EQ(document["counts"]["ok"], 3);
+  EXPECT_EQ(document["not_ok"].size(), 2u);
+  EXPECT_FALSE(document["supervised"].get<bool>());
+}
+
+TEST_F(Results, WatchEndsWhenNobodyIsAtWork) { EXPECT_EQ(run({"status", "--watch"}).code, 0); }
+
+TEST_F(Results, CompareShowsRangesAndTheCommandForAVerdict) {
+  const Answer answer = run({"compare", "layouts", "--baseline", "float8"});
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  EXPECT_NE(answer.out.find("float8 *"), std::string::npos) << answer.out;
+  EXPECT_NE(answer.out.find("Measured over 3 of 6 runs"), std::string::npos);
+  EXPECT_NE(answer.out.find("for a verdict: assay compare layouts --pairs 20 --db "),
+            std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(run({"compare", "--json"}).out)["rows"].size(), 3u);
+}
+
+TEST_F(Results, AVerdictIsNotFaked) {
+  const Answer answer = run({"compare", "layouts", "--pairs", "20"});
+  EXPECT_EQ(answer.code, 2);
+  EXPECT_NE(answer.err.find("paired runs and verdicts are not part of this version"),
+            std::string::npos)
+      << answer.err;
+}
+
+TEST_F(Results, MistypedNamesAreSuggested) {
+  EXPECT_NE(run({"compare", "layuots"}).err.find("did you mean 'layouts'?"), std::string::npos);
+  EXPECT_NE(run({"compare", "--baseline", "flaot8"}).err.find("did you mean 'float8'?"),
+            std::string::npos);
+  EXPECT_NE(run({"compare", "--metric", "step_p91_s"}).err.find("step_p90_s"), std::string::npos);
+  EXPECT_EQ(run({"status", "nothing-like-it"}).code, 2);
+}
+
+TEST_F(Results, ReportWritesItsFiles) {
+  const fs::path out = folder_ / "made/here";
+  const Answer answer =
+      run({"report", "layouts", "--format", "md,csv,json", "--out", out.string()});
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  EXPECT_TRUE(read_file(out / "layouts.md").starts_with("### layouts"));
+  EXPECT_TRUE(read_file(out / "layouts.csv").starts_with("study,cell,"));
+  EXPECT_EQ(
+      nlohmann::json::parse(read_file(out / "layouts.json"))["runs"][0]["steps"]["step"].size(),
+      41u);
+  EXPECT_EQ(run({"report", "--format", "html", "--out", out.string()}).code, 2);
+}
+
+TEST_F(Results, ReportIntoAFileIsRefused) {
+  std::ofstream(folder_ / "file") << "x";
+  const Answer answer = run({"report", "--out", (folder_ / "file/sub").string()});
+  EXPECT_EQ(answer.code, 2);
+  EXPECT_NE(answer.err.find("cannot create the folder"), std::string::npos) << answer.err;
+}
+
+TEST_F(Results, SqlAnswersInThreeForms) {
+  const std::string query =
+      "SELECT slug, median(tokens_per_s) t, NULL n FROM v_cell GROUP BY slug ORDER BY slug";
+  const Answer text = run({"sql", query});
+  EXPECT_TRUE(text.out.starts_with("slug")) << text.out << text.err;
+  EXPECT_TRUE(run({"sql", "--csv", query}).out.starts_with("slug,t,n\r\nbf16,"));
+  const auto document = nlohmann::json::parse(run({"sql", query, "--json"}).out);
+  EXPECT_EQ(document["rows"].size(), 3u);
+  EXPECT_TRUE(document["rows"][0][2].is_null());
+}
+
+TEST_F(Results, SqlIsReadOnlyAndNamesMistakes) {
+  EXPECT_EQ(run({"sql", "DELETE FROM runs"}).code, 2);
+  EXPECT_NE(run({"sql", "SELECT * FROM v_rum"}).err.find("no such table: v_rum"),
+            std::string::npos);
+  EXPECT_NE(run({"sql", "SELECT 1; SELECT 2"}).err.find("one SQL statement at a time"),
+            std::string::npos);
+  EXPECT_NE(run({"sql", "SELECT 1", "--timeout", "soon"}).err.find("--timeout must be a time"),
+            std::string::npos);
+}
+
+TEST_F(Results, LogShowsTheEndOfTheRanksOutput) {
+  const fs::path log = folder_ / "rank0.log";
+  std::ofstream(log) << "one\ntwo\nthree\n";
+  std::ofstream(folder_ / "rank1.log") << "other rank\n";
+  const int64_t id = run_id("fail");
+  set_log(id, log);
+  EXPECT_EQ(run({"log", std::to_string(id)}).out, "one\ntwo\nthree\n");
+  EXPECT_EQ(run({"log", std::to_string(id), "-n", "2"}).out, "two\nthree\n");
+  EXPECT_EQ(run({"log", std::to_string(id), "--rank", "1"}).out, "other rank\n");
+  EXPECT_EQ(run({"log", std::to_string(id), "--follow"}).out, "one\ntwo\nthree\n");
+  EXPECT_NE(run({"log", std::to_string(id)}).err.find("FAIL: optim/lion"), std::string::npos);
+}
+
+TEST_F(Results, LogThatIsGoneOrNeverWas) {
+  const int64_t id = run_id("fail");
+  set_log(id, folder_ / "gone.log");
+  const Answer gone = run({"log", std::to_string(id)});
+  EXPECT_EQ(gone.code, 2);
+  EXPECT_NE(gone.err.find("is gone"), std::string::npos) << gone.err;
+  EXPECT_NE(run({"log", "4711"}).err.find("there is no run 4711"), std::string::npos);
+  EXPECT_NE(run({"log", "4711"}).err.find("runs 1 to 6 are there"), std::string::npos);
+  EXPECT_NE(run({"log", std::to_string(run_id("queued"))}).err.find("has not started"),
+            std::string::npos);
+}
+
+TEST_F(Results, ExportIsAStudyOfItsOwn) {
+  const fs::path log = folder_ / "rank0.log";
+  std::ofstream(log) << "words\n";
+  std::ofstream(folder_ / "rank1.log") << "more\n";
+  const int64_t id = run_id("fail");
+  set_log(id, log);
+  const fs::path out = folder_ / "out";
+  const Answer answer = run({"export", "layouts", "--out", out.string()});
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  EXPECT_NE(answer.out.find("3 cells, 5 ended runs"), std::string::npos) << answer.out;
+  EXPECT_TRUE(read_file(out / "layouts.yaml").starts_with("assay: 1"));
+  const Answer copy = assay_command(out / "assay.db", {"compare", "layouts", "--json"});
+  const auto rows = nlohmann::json::parse(copy.out)["rows"];
+  EXPECT_EQ(rows, nlohmann::json::parse(run({"compare", "layouts", "--json"}).out)["rows"]);
+  EXPECT_EQ(run({"export", "layouts", "--out", out.string()}).code, 2);  // never over another
+  int logs = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(out / "runs")) {
+    logs += entry.path().extension() == ".log";
+  }
+  EXPECT_EQ(logs, 2);
+}
+
+TEST_F(Results, DbChecksDescribesMigratesAndMerges) {
+  EXPECT_NE(run({"db", "check"}).out.find("is sound"), std::string::npos);
+  EXPECT_NE(run({"db", "info"}).out.find("user_version"), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(run({"db", "info", "--json"}).out)["runs"], 6);
+  EXPECT_NE(run({"db", "migrate"}).out.find("nothing to do"), std::string::npos);
+  const Answer merged = assay_command(folder_ / "new.db", {"db", "merge", sample_.file().string()});
+  EXPECT_EQ(merged.code, 0) << merged.err;
+  EXPECT_NE(merged.out.find("5 runs with"), std::string::npos) << merged.out;
+  EXPECT_EQ(run({"db", "merge", sample_.file().string()}).code, 2);  // itself
+  EXPECT_EQ(run({"db"}).code, 2);
+}
+
+TEST(NoResults, MissingAndEmptyDatabasesSayWhatToDo) {
+  store::TempFolder folder;
+  const Answer missing = assay_command(folder / "none.db", {"status"});
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_NE(missing.err.find("there is no results database"), std::string::npos) << missing.err;
+  EXPECT_NE(missing.err.find("assay run STUDY.yaml"), std::string::npos);
+  { store::Store empty(folder / "empty.db"); }
+  EXPECT_NE(assay_command(folder / "empty.db", {"compare"}).err.find("holds no study yet"),
+            std::string::npos);
+  EXPECT_NE(assay_command(folder / "empty.db", {"log", "1"}).err.find("holds no run yet"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace assay::cli
