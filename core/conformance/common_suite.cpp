@@ -126,9 +126,10 @@ void instances_come_and_go(const Subject& s) {
 
 void construction_draws_no_random_numbers(const Subject& s) {
   if (!s.defaults()) GTEST_SKIP() << "a required option has no value that could be guessed";
-  at::globalContext().defaultGenerator(at::kCPU).set_current_seed(7);
+  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+  generator.set_current_seed(7);
   const double expected = at::rand({1}).item<double>();
-  at::globalContext().defaultGenerator(at::kCPU).set_current_seed(7);
+  generator.set_current_seed(7);
   make_instance(s, *s.defaults());
   EXPECT_EQ(at::rand({1}).item<double>(), expected);
 }

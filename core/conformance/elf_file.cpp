@@ -13,7 +13,9 @@ namespace {
 
 class Reader {
  public:
-  explicit Reader(std::string bytes) : bytes_(std::move(bytes)) {}
+  explicit Reader(const std::string& bytes) : bytes_(bytes.begin(), bytes.end()) {
+    bytes_.push_back('\0');  // ends a text that the file does not end
+  }
 
   template <class T>
   T at(uint64_t offset) const {
@@ -26,11 +28,11 @@ class Reader {
   }
   std::string text(uint64_t offset) const {
     if (offset >= bytes_.size()) throw Error("the ELF tables of the plugin are damaged");
-    return bytes_.c_str() + offset;
+    return bytes_.data() + offset;
   }
 
  private:
-  std::string bytes_;
+  std::vector<char> bytes_;
 };
 
 void take_symbols(const Reader& file, const Elf64_Shdr& table, uint64_t names, ElfFile& result) {

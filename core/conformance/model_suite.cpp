@@ -53,6 +53,7 @@ class ModelBench {
  public:
   ModelBench(const Subject& s, at::Device device)
       : model_(small_instance(s)), ops_(make_eager_ops()) {
+    step_.armed = true;
     const auto specs = model_->parameters();
     const auto generator = at::detail::createCPUGenerator(1);
     std::vector<int> uses(specs.size(), 0);
@@ -70,9 +71,9 @@ class ModelBench {
                .mul(2654435761)
                .bitwise_right_shift(7)
                .remainder(kVocabulary)
-               .reshape({kBatch, kSeqLen})
-               .to(device);
-    labels_ = ids_.roll(-1, 1);
+               .reshape({kBatch, kSeqLen});
+    labels_ = ids_.roll(-1, 1).to(device);
+    ids_ = ids_.to(device);
   }
 
   /// What block `name` gives; the head gives the loss sum.
@@ -101,7 +102,7 @@ class ModelBench {
  private:
   std::unique_ptr<Model> model_;
   std::unique_ptr<Ops> ops_;
-  StepState step_{.microbatch = 0, .armed = true};
+  StepState step_;
   std::vector<ParameterPlacement> placements_;
   std::vector<Tensor> weights_;
   std::vector<GradientSink> sinks_;
@@ -175,7 +176,7 @@ void first_loss_is_the_predicted_one(const Subject& s) {
   ModelBench bench(s, at::kCPU);
   const double loss = bench.run().item<double>() / (kBatch * kSeqLen);
   // Logits of variance v cost ln V + v / 2; the initialisation aims at v = 1 or below.
-  const double floor = std::log(static_cast<double>(kVocabulary));
+  const double floor = std::log(static_cast<double>(bench.model().vocabulary()));
   EXPECT_GT(loss, floor - 0.15);
   EXPECT_LT(loss, floor + 0.5 + 0.25);
 }

@@ -111,8 +111,10 @@ json with_subject(const Subject& subject, json config) {
 }
 
 bool load_companions(const json& config) {
-  for (const Kind kind : {Kind::model, Kind::data, Kind::memory, Kind::precision, Kind::compile,
-                          Kind::optim, Kind::comm}) {
+  std::vector<Kind> kinds{Kind::model,     Kind::data,    Kind::memory,
+                          Kind::precision, Kind::compile, Kind::optim};
+  if (!config.at("mesh").empty()) kinds.push_back(Kind::comm);
+  for (const Kind kind : kinds) {
     if (!load_companion(kind, config.at(name_of(kind)).at("name"))) return false;
   }
   return true;

@@ -14,8 +14,8 @@ namespace {
 
 using nlohmann::json;
 
-#define SKIP_WITHOUT_COMPANIONS()                                                            \
-  if (!load_companions(plain_config())) {                                                    \
+#define SKIP_WITHOUT(config)                                                                 \
+  if (!load_companions(config)) {                                                            \
     GTEST_SKIP() << "needs assay's own plugins in lib/assay/plugins beside its executables"; \
   }
 
@@ -38,13 +38,13 @@ void expect_close(const RankRun& got, const RankRun& want, double loss_bound, do
 }
 
 void two_runs_agree(const Subject& s) {
-  SKIP_WITHOUT_COMPANIONS();
+  SKIP_WITHOUT(plain_config());
   const json config = with_subject(s);
   expect_equal_bits(train(config).front(), train(config).front());
 }
 
 void loss_falls(const Subject& s) {
-  SKIP_WITHOUT_COMPANIONS();
+  SKIP_WITHOUT(plain_config());
   json config = with_subject(s);
   config["train"]["steps"] = 30;
   const auto losses = train(config).front().reals("loss");
@@ -77,12 +77,12 @@ void decisions_never_change(const Subject& s) {
 }
 
 void same_bits_as_none(const Subject& s) {
-  SKIP_WITHOUT_COMPANIONS();
+  SKIP_WITHOUT(plain_config());
   expect_equal_bits(train(with_subject(s)).front(), train(plain_config()).front());
 }
 
 void saves_no_more_than_none(const Subject& s) {
-  SKIP_WITHOUT_COMPANIONS();
+  SKIP_WITHOUT(plain_config());
   const double own = train(with_subject(s)).front().metric("saved_activation_bytes");
   const double none = train(plain_config()).front().metric("saved_activation_bytes");
   ASSERT_GT(none, 0);
@@ -104,7 +104,7 @@ void masters_are_wide(const Subject& s) {
 }
 
 void stays_within_its_rounding(const Subject& s) {
-  SKIP_WITHOUT_COMPANIONS();
+  SKIP_WITHOUT(plain_config());
   const RankRun own = train(with_subject(s)).front(), fp32 = train(plain_config()).front();
   for (const double loss : own.reals("loss")) ASSERT_TRUE(std::isfinite(loss));
   // A loss near ln V is a mean over tokens of sums over a few hundred roundings: 16 of them.
@@ -115,7 +115,7 @@ void stays_within_its_rounding(const Subject& s) {
 // --- compile
 
 void matches_eager(const Subject& s) {
-  SKIP_WITHOUT_COMPANIONS();
+  SKIP_WITHOUT(plain_config());
   // Other orders of sums in fp32: a few roundings per sum, grown over four steps.
   constexpr double kBound = 1e-5;
   expect_close(train(with_subject(s)).front(), train(plain_config()).front(), kBound, 20 * kBound);
@@ -135,7 +135,7 @@ bool can_run_here(const Subject& s) {
 }
 
 void ranks_equal_one_rank(const Subject& s) {
-  SKIP_WITHOUT_COMPANIONS();
+  SKIP_WITHOUT(parallel_config(s, 2));
   if (!can_run_here(s)) GTEST_SKIP() << "the tiny model has no experts and too few layers";
   const RankRun one = train(plain_config()).front();
   for (const int64_t degree : {2, 4}) {
@@ -150,7 +150,7 @@ void ranks_equal_one_rank(const Subject& s) {
 }
 
 void replicas_hold_equal_weights(const Subject& s) {
-  SKIP_WITHOUT_COMPANIONS();
+  SKIP_WITHOUT(parallel_config(s, 2));
   if (s.entry->manifest.dims.front() != "dp_replicate") {
     GTEST_SKIP() << "only replicas hold equal weights";
   }
@@ -172,7 +172,7 @@ json traffic_of(const RankRun& run) {
 }
 
 void all_ranks_make_the_same_calls(const Subject& s) {
-  SKIP_WITHOUT_COMPANIONS();
+  SKIP_WITHOUT(parallel_config(s, 2));
   if (!can_run_here(s)) GTEST_SKIP() << "the tiny model has no experts and too few layers";
   const auto runs = train(parallel_config(s, 2), 2);
   EXPECT_FALSE(traffic_of(runs[0]).empty()) << "two ranks exchanged nothing";
@@ -180,7 +180,7 @@ void all_ranks_make_the_same_calls(const Subject& s) {
 }
 
 void one_rank_is_a_no_op(const Subject& s) {
-  SKIP_WITHOUT_COMPANIONS();
+  SKIP_WITHOUT(parallel_config(s, 2));
   expect_equal_bits(train(parallel_config(s, 1)).front(), train(plain_config()).front());
 }
 

@@ -28,14 +28,17 @@ class BadPlugin : public testing::Test {
     fs::remove_all(folder_);
   }
 
-  /// A file of its own (another inode), with `from` replaced by `to` in its bytes.
+  /// A file of its own with `from` replaced by `to` in its bytes. Its path is new, too: the dynamic
+  /// linker takes a path that it knows for the library that it knows.
   fs::path copy(const std::string& from = "", const std::string& to = "") const {
     std::string bytes = read_file(BAD_PLUGIN);
     EXPECT_EQ(from.size(), to.size());
     for (size_t at = 0; !from.empty() && (at = bytes.find(from, at)) != std::string::npos;) {
       bytes.replace(at, from.size(), to);
     }
-    const fs::path file = folder_ / "bad.assay.so";
+    static int copies = 0;
+    const fs::path file = folder_ / std::to_string(++copies) / "bad.assay.so";
+    fs::create_directory(file.parent_path());
     write_file_atomically(file, bytes);
     return file;
   }
@@ -46,7 +49,7 @@ class BadPlugin : public testing::Test {
       return "accepted";
     } catch (const DiagnosticError& e) {
       std::string text = render(e.diagnostics());
-      const std::string front = folder_.string() + "/";
+      const std::string front = file.parent_path().string() + "/";
       for (size_t at; (at = text.find(front)) != std::string::npos;) text.erase(at, front.size());
       return text;
     }
