@@ -2,7 +2,7 @@
 // the same processes reach at the same time. Every round times all three; ratios are medians of
 // per-round ratios, so that a slow second of the machine hits all alike.
 //
-//   collectives_bench [RANKS [ROUNDS]]        default 2 ranks, 15 rounds
+//   collectives_bench [RANKS [ROUNDS [CHUNK_KIB [SLOTS]]]]     default 2 ranks, 15 rounds
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/add.h>
@@ -43,7 +43,8 @@ double median(std::vector<double> values) {
 }
 
 struct Groups {
-  Groups(const std::filesystem::path& folder, int ranks, int index) {
+  Groups(const std::filesystem::path& folder, int ranks, int index, const ShmOptions& options)
+      : shm_backend(options) {
     GroupSpec spec{.index = index, .rendezvous = folder};
     for (int rank = 0; rank < ranks; ++rank) spec.ranks.push_back(rank);
     spec.name = "shm";
@@ -51,7 +52,7 @@ struct Groups {
     spec.name = "gloo";
     gloo = gloo_backend.connect(spec);
   }
-  ShmBackend shm_backend{ShmOptions{}};
+  ShmBackend shm_backend;
   GlooBackend gloo_backend{GlooOptions{}};
   std::shared_ptr<Communicator> shm, gloo;
 };
@@ -93,12 +94,15 @@ void compare(Groups& groups, int64_t bytes, int rounds) {
   std::fflush(stdout);
 }
 
-void run_rank(const std::filesystem::path& folder, int ranks, int index, int rounds) {
+void run_rank(const std::filesystem::path& folder, int ranks, int index, int rounds,
+              const ShmOptions& options) {
   at::set_num_threads(1);
   const at::NoGradGuard no_grad;
-  Groups groups(folder, ranks, index);
+  Groups groups(folder, ranks, index, options);
   if (index == 0) {
-    std::printf("all_reduce of fp32, %d ranks, %d rounds, microseconds (medians)\n", ranks, rounds);
+    std::printf("all_reduce of fp32, %d ranks, %d rounds, chunk %lld, slots %lld; microseconds\n",
+                ranks, rounds, static_cast<long long>(options.chunk.value),
+                static_cast<long long>(options.slots));
     std::printf("%10s  %10s  %10s  %10s  %10s  %10s  %13s\n", "bytes", "shm", "gloo", "add bound",
                 "gloo/shm", "shm/bound", "payload rate");
   }
@@ -112,13 +116,16 @@ void run_rank(const std::filesystem::path& folder, int ranks, int index, int rou
 int main(int argc, char** argv) {
   const int ranks = argc > 1 ? std::max(2, std::atoi(argv[1])) : 2;
   const int rounds = argc > 2 ? std::max(1, std::atoi(argv[2])) : 15;
+  assay::comm::ShmOptions options;
+  if (argc > 3) options.chunk.value = std::atoll(argv[3]) << 10;
+  if (argc > 4) options.slots = std::atoll(argv[4]);
   std::string folder =
       (std::filesystem::temp_directory_path() / "assay-collectives-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return 1;
   for (int rank = 0; rank < ranks; ++rank) {
     if (fork() != 0) continue;
     try {
-      assay::comm::run_rank(folder, ranks, rank, rounds);
+      assay::comm::run_rank(folder, ranks, rank, rounds, options);
     } catch (const std::exception& error) {
       std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
       _exit(1);
