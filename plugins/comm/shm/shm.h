@@ -10,7 +10,7 @@
 namespace assay::comm {
 
 struct ShmOptions {
-  Bytes chunk{64 << 10};
+  Bytes chunk{128 << 10};
   int64_t slots = 8;
   Bytes mailbox{16 << 20};
   Duration spin{30'000};

@@ -178,7 +178,7 @@ TEST(ShmFaults, OptionsMustAgree) {
     (void)backend.connect(group_spec("tp", {0, 1}, rank, folder.path()));
   });
   EXPECT_THAT(endings[0].report, HasSubstr("rank 1 disagrees"));
-  EXPECT_THAT(endings[0].report, HasSubstr("2/5/65536/16777216"));
+  EXPECT_THAT(endings[0].report, HasSubstr("2/5/131072/16777216"));
 }
 
 TEST(ShmFaults, NothingIsLeftBehindByKilledRanks) {
