@@ -12,7 +12,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 struct PrimitiveRule : torch::CustomClassHolder {
-  PrimitiveRule(const PrimitiveForward& f, PrimitiveBackward b) : forward(f), backward(std::move(b)) {}
+  PrimitiveRule(const PrimitiveForward& f, PrimitiveBackward b)
+      : forward(f), backward(std::move(b)) {}
   const PrimitiveForward& forward;  // only called while primitive() runs
   PrimitiveBackward backward;
   size_t inputs = 0;
@@ -31,7 +32,8 @@ struct PrimitiveFunction : torch::autograd::Function<PrimitiveFunction> {
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
-    auto rule = c10::static_intrusive_pointer_cast<PrimitiveRule>(context->saved_data["rule"].toCapsule());
+    auto rule =
+        c10::static_intrusive_pointer_cast<PrimitiveRule>(context->saved_data["rule"].toCapsule());
     auto result = rule->backward(context->get_saved_variables(), gradients);
     result.resize(rule->inputs + 1);  // one for the rule itself
     return result;
