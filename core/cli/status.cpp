@@ -28,11 +28,10 @@ void watch(const store::Reader& reader, const StatusArguments& arguments, const 
     const StudyStatus status = load_status(reader, chosen_study(reader, arguments.study));
     const std::string text =
         context.json ? status_json(status).dump() + "\n" : status_text(status, arguments.failed);
-    if (text != shown) {
-      if (terminal_on_stdout() && !context.json) *context.out << kHomeAndClear;
-      *context.out << text << std::flush;
-      shown = text;
-    }
+    const bool redraw = terminal_on_stdout() && !context.json;
+    const std::string key = redraw ? text : nlohmann::json(status.counts).dump();  // ages apart
+    if (key != shown) *context.out << (redraw ? kHomeAndClear : "") << text << std::flush;
+    shown = key;
     if (status.left() == 0 || !status.supervised()) return;
     std::this_thread::sleep_for(kWatchInterval);
   }

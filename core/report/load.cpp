@@ -76,7 +76,8 @@ void load_steps(const Reader& reader, int64_t study_id, std::map<int64_t, RunRow
   const Table rows = reader.query(
       "SELECT v.attempt_id, v.step, v.kind, max(v.wall_s) wall_s, v.loss, v.grad_norm, max(v.flags)"
       " flags, max(coalesce(v.used, 0)) used FROM study_cells s JOIN v_step v USING(cell_id)"
-      " WHERE s.study_id=?1 GROUP BY v.attempt_id, v.step, v.kind ORDER BY v.attempt_id, v.step",
+      " WHERE s.study_id=?1 GROUP BY v.attempt_id, v.step, v.kind ORDER BY v.attempt_id, v.step, "
+      "v.kind='eval'",
       {study_id});
   for (size_t i = 0; i < rows.rows.size(); ++i) {
     const auto found = by_attempt.find(int_or(rows, i, "attempt_id"));
@@ -159,12 +160,15 @@ std::vector<CellRow> load_cells(const Reader& reader, int64_t study_id) {
 
 std::vector<RunRow> load_runs(const Reader& reader, int64_t study_id, bool samples) {
   const Table rows = reader.query(
-      "SELECT v.run_id, s.slug, v.cell_id, v.recipe_id, v.machine_id, v.purpose, v.state, v.slot,"
-      " coalesce(v.attempts, 0) attempts, v.reason, v.attempt_id, v.exit_code, v.signal, v.timed,"
-      " v.env_id, a.steady_method, a.steady_first, a.steady_last, a.started_us"
-      " FROM study_cells s JOIN v_run v USING(cell_id) LEFT JOIN attempts a USING(attempt_id)"
-      " WHERE s.study_id=?1 AND v.purpose IN('measure','pair')"
-      " ORDER BY s.ordinal, v.machine_id, v.purpose, v.slot",
+      "SELECT r.run_id, s.slug, r.cell_id, c.recipe_id, r.machine_id, r.purpose, r.state, r.slot,"
+      " coalesce(a.n, 0) attempts, a.reason, a.attempt_id, a.exit_code, a.signal, a.timed, "
+      "a.env_id,"
+      " a.steady_method, a.steady_first, a.steady_last, a.started_us FROM study_cells s"
+      " JOIN cells c ON c.cell_id=s.cell_id JOIN runs r ON r.cell_id=s.cell_id"
+      " LEFT JOIN attempts a ON a.run_id=r.run_id AND"
+      " a.n=(SELECT max(n) FROM attempts b WHERE b.run_id=r.run_id)"
+      " WHERE s.study_id=?1 AND r.purpose IN('measure','pair')"
+      " ORDER BY s.ordinal, r.machine_id, r.purpose, r.slot",
       {study_id});
   std::vector<RunRow> runs;
   for (size_t i = 0; i < rows.rows.size(); ++i) runs.push_back(run_row(rows, i));

@@ -61,10 +61,13 @@ TEST(Steady, ShortRunsAreLabelled) {
   EXPECT_FALSE(find_steady(std::vector<double>(5, 0.1), 5));
 }
 
-TEST(Steady, SlowDriftBehindASteadyStartIsLabelled) {
-  std::vector<double> x(20, 0.1);
-  for (int k = 0; k < 180; ++k) x.push_back(0.1 + 0.00002 * k);
-  EXPECT_TRUE(find_steady(x, 5)->drift);
+TEST(Steady, SlowerAtTheEndIsLabelledAsDrift) {
+  std::vector<double> x(155, 0.1);
+  x.insert(x.end(), 45, 0.103);  // less than half of the last half: ref stays 0.1
+  const Steady steady = find_steady(x, 5).value();
+  EXPECT_EQ(steady.outcome, SteadyOutcome::found);
+  EXPECT_TRUE(steady.drift);
+  EXPECT_EQ(steady.method(), "steady_v1 drift");
   EXPECT_FALSE(find_steady(std::vector<double>(200, 0.1), 5)->drift);
 }
 
