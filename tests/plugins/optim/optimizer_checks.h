@@ -18,7 +18,9 @@ namespace assay::optim {
 /// A parameter with its own master and state in `dtype`, gradient still undefined.
 inline ParameterShard make_shard(const Optimizer& optimizer, const ParameterInfo& info,
                                  const at::Tensor& weight) {
-  ParameterShard shard{.name = info.name, .weight = weight, .master = weight};
+  ParameterShard shard;
+  shard.name = info.name;
+  shard.weight = shard.master = weight;
   for (const StateSlot& slot : optimizer.state_spec(info)) {
     shard.state.push_back(at::zeros(weight.sizes(), weight.options().dtype(slot.dtype)));
   }
