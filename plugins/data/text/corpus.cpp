@@ -35,7 +35,7 @@ void make_once(const fs::path& file, Build build) {
 /// What a stored hash belongs to.
 nlohmann::json identity(const fs::path& file) {
   struct stat status {};
-  if (::stat(file.c_str(), &status) != 0) throw Error("data/text: cannot read " + file.string());
+  if (::stat(file.c_str(), &status) != 0) throw Error("cannot read " + file.string());
   return {status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_dev,
           status.st_ino};
 }

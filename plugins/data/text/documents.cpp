@@ -15,7 +15,7 @@ constexpr int64_t kBytesPerBadByte = 1000;  // more bad bytes than one in so man
 constexpr size_t kListedNeighbours = 5;
 
 [[noreturn]] void refuse(const fs::path& file, const std::string& what, const std::string& hint) {
-  throw Error("data/text: " + file.string() + ": " + what, hint);
+  throw Error(file.string() + ": " + what, hint);
 }
 
 /// "; beside it: a.txt, b.txt", so that a mistyped name is seen.

@@ -17,7 +17,7 @@ namespace assay::data {
 namespace {
 
 [[noreturn]] void fail(const std::filesystem::path& file, const char* what) {
-  throw Error("data/text: " + file.string() + ": " + what + ": " + std::strerror(errno));
+  throw Error(file.string() + ": " + what + ": " + std::strerror(errno));
 }
 
 }  // namespace

@@ -29,11 +29,11 @@ class SentencePieceTokenizer final : public Tokenizer {
  public:
   SentencePieceTokenizer(const std::string& model, const std::string& name, int64_t pad_to) {
     if (const auto status = processor_.LoadFromSerializedProto(model); !status.ok()) {
-      throw Error("data/text: " + name + ": no SentencePiece model: " + status.ToString());
+      throw Error(name + ": no SentencePiece model: " + status.ToString());
     }
     vocabulary_ = padded_vocabulary(processor_.GetPieceSize(), pad_to);
     if (!processor_.IsByte(processor_.PieceToId("<0x00>"))) {
-      throw Error("[R-SPM] data/text: " + name + " has no byte pieces: unknown characters are lost",
+      throw Error("[R-SPM] " + name + " has no byte pieces: unknown characters are lost",
                   "train it with byte_fallback, or leave data.tokenizer_model out");
     }
     newline_ = static_cast<uint32_t>(processor_.PieceToId("<0x0A>"));
@@ -77,7 +77,7 @@ class SentencePieceTokenizer final : public Tokenizer {
 
  private:
   uint32_t id(int value, const char* what) const {
-    if (value < 0) throw Error(std::string("data/text: the SentencePiece model has no ") + what);
+    if (value < 0) throw Error(std::string("the SentencePiece model has no ") + what);
     return static_cast<uint32_t>(value);
   }
 
@@ -147,7 +147,7 @@ std::string train_sentencepiece(std::string_view text, int64_t vocabulary, int64
   };
   const auto status = sentencepiece::SentencePieceTrainer::Train(settings, &lines, &model);
   if (!status.ok()) {
-    throw Error("data/text: cannot train a SentencePiece model of " + std::to_string(vocabulary) +
+    throw Error("cannot train a SentencePiece model of " + std::to_string(vocabulary) +
                     " ids: " + status.ToString(),
                 "lower data.vocab_size, raise data.sample, or use tokenizer: bytes");
   }

@@ -17,7 +17,7 @@ constexpr uint64_t kShortIds = 1 << 16;  // ids below it fit two bytes
 uint64_t padded(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
 [[noreturn]] void refuse(const std::filesystem::path& file, const std::string& what) {
-  throw Error("data/text: " + file.string() + ": " + what,
+  throw Error(file.string() + ": " + what,
               "write it in the format of token_file.h, or set data.dtype for a file of ids alone");
 }
 
@@ -80,7 +80,7 @@ TokenFileWriter::TokenFileWriter(std::filesystem::path file, int64_t vocabulary)
     : file_(std::move(file)), temporary_(file_.string() + ".XXXXXX"), out_(nullptr, &std::fclose) {
   const int descriptor = ::mkstemp(temporary_.data());
   if (descriptor >= 0) out_.reset(::fdopen(descriptor, "wb"));
-  if (!out_) throw Error("data/text: cannot create " + temporary_ + ": " + std::strerror(errno));
+  if (!out_) throw Error("cannot create " + temporary_ + ": " + std::strerror(errno));
   head_.vocabulary = static_cast<uint64_t>(vocabulary);
   head_.token_bytes = head_.vocabulary <= kShortIds ? 2 : 4;
   write(&head_, sizeof head_);  // its place; finish() writes the counts
@@ -92,7 +92,7 @@ TokenFileWriter::~TokenFileWriter() {
 
 void TokenFileWriter::write(const void* data, size_t bytes) {
   if (bytes > 0 && std::fwrite(data, 1, bytes, out_.get()) != bytes) {
-    throw Error("data/text: cannot write " + temporary_ + ": " + std::strerror(errno),
+    throw Error("cannot write " + temporary_ + ": " + std::strerror(errno),
                 "free some disk space, or set ASSAY_CACHE_DIR to a folder elsewhere");
   }
 }
@@ -122,7 +122,7 @@ void TokenFileWriter::finish(int64_t text_bytes, int64_t pad_id,
   write(&head_, sizeof head_);
   const bool durable = std::fflush(out_.get()) == 0 && ::fsync(::fileno(out_.get())) == 0;
   if (!durable || ::rename(temporary_.c_str(), file_.c_str()) != 0) {
-    throw Error("data/text: cannot finish " + file_.string() + ": " + std::strerror(errno));
+    throw Error("cannot finish " + file_.string() + ": " + std::strerror(errno));
   }
   out_.reset();
 }

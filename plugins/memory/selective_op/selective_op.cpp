@@ -26,7 +26,7 @@ SelectiveOp::SelectiveOp(const Options& options) : options_(options) {
   for (const std::string& op : options_.save) {
     if (std::find(kOperations.begin(), kOperations.end(), op) != kOperations.end()) continue;
     throw Error(
-        "[R-ACLIST] memory/selective_op: no operation '" + op + "' can be kept",
+        "[R-ACLIST] no operation '" + op + "' can be kept",
         "allowed in memory.save: linear, attention, reduce_scatter, all_to_all, all_reduce");
   }
 }

@@ -74,7 +74,7 @@ TEST(Memory, SelectiveOpFollowsItsList) {
     SelectiveOp({.save = {"linear", "abs"}});
     FAIL() << "accepted";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "[R-ACLIST] memory/selective_op: no operation 'abs' can be kept");
+    EXPECT_STREQ(error.what(), "[R-ACLIST] no operation 'abs' can be kept");
   }
 }
 
