@@ -18,6 +18,10 @@ std::string joined(const std::vector<std::string>& words) {
 /// The shortest of %g that reads back as the same number.
 std::string print_number(double value) {
   char text[32];
+  if (value == std::floor(value) && std::abs(value) < 1e15) {
+    std::snprintf(text, sizeof text, "%.0f", value);
+    return text;
+  }
   for (int digits = 1; digits <= 17; ++digits) {
     std::snprintf(text, sizeof text, "%.*g", digits, value);
     if (std::strtod(text, nullptr) == value) break;
@@ -156,9 +160,13 @@ const char* name_of(Affects affects) {
 
 void check_option(const OptionSpec& spec, const OptionValue& value) {
   if (!has_type(spec.type, value)) {
-    refuse(
-        spec, value,
-        spec.type == OptionType::choice ? "one of " + joined(spec.choices) : kind_words(spec.type));
+    const std::string range = spec.type == OptionType::integer || spec.type == OptionType::real
+                                  ? range_words(spec.range)
+                                  : std::string();
+    refuse(spec, value,
+           spec.type == OptionType::choice
+               ? "one of " + joined(spec.choices)
+               : kind_words(spec.type) + std::string(range.empty() ? "" : " ") + range);
   }
   if (spec.type == OptionType::choice) check_choice(spec, value);
   if (std::holds_alternative<double>(value) || std::holds_alternative<int64_t>(value)) {

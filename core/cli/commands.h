@@ -1,6 +1,10 @@
 // One function per command, each in the file of its name; it adds a subcommand with its callback.
 #pragma once
 
+#include <iosfwd>
+#include <string>
+#include <vector>
+
 namespace CLI {
 class App;
 }
@@ -23,6 +27,10 @@ void add_import(CLI::App& app, Context& context);
 void add_plugins(CLI::App& app, Context& context);
 void add_doctor(CLI::App& app, Context& context);
 void add_completion(CLI::App& app, Context& context);
+
+/// The words that may stand in place of the last of `words`, one a line: what the scripts of
+/// `assay completion` ask for. It walks the registered commands; nothing is listed by hand.
+void complete(const CLI::App& root, std::vector<std::string> words, std::ostream& out);
 
 /// Registers every command above that this build has.
 void add_commands(CLI::App& app, Context& context);

@@ -91,21 +91,23 @@ std::set<std::string> choices(const CLI::App& root, const std::vector<std::strin
   return found;
 }
 
-void complete(const CLI::App& root, const std::vector<std::string>& words, std::ostream& out) {
+}  // namespace
+
+void complete(const CLI::App& root, std::vector<std::string> words, std::ostream& out) {
+  if (!words.empty() && words.front() == "--") words.erase(words.begin());
   const std::string prefix = words.empty() ? "" : words.back();
   for (const std::string& word : choices(root, words)) {
     if (word.starts_with(prefix)) out << word << "\n";
   }
 }
 
-}  // namespace
-
 void add_completion(CLI::App& app, Context& context) {
   auto shell = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("completion", "Print a completion script for a shell");
   command->add_option("shell", *shell, "bash, zsh or fish")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}).description(""))
+      ->type_name("SHELL");
   command->footer(R"(
 Examples:
   source <(assay completion bash)
@@ -114,13 +116,6 @@ Examples:
     const std::map<std::string, const char*> scripts = {
         {"bash", kBash}, {"zsh", kZsh}, {"fish", kFish}};
     *context.out << scripts.at(*shell);
-  });
-
-  CLI::App* hidden = app.add_subcommand("__complete")->group("")->prefix_command();
-  hidden->callback([hidden, &app, &context] {
-    std::vector<std::string> words = hidden->remaining();
-    if (!words.empty() && words.front() == "--") words.erase(words.begin());
-    complete(app, words, *context.out);
   });
 }
 

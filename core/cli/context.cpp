@@ -18,6 +18,8 @@ namespace {
 constexpr int kBadInput = 2;
 constexpr int kInfrastructure = 4;
 
+constexpr std::string_view kCompletionRequest = "__complete";  // words follow as they are typed
+
 constexpr const char* kExamples = R"(
 Examples:
   assay plan experiments/quickstart.yaml      what would run, and what is refused and why
@@ -34,10 +36,13 @@ void add_global_flags(CLI::App& app, Context& context) {
       "-q,--quiet", [&context] { context.verbosity = -1; }, "Only failures");
   app.add_flag_callback(
       "-v,--verbose", [&context] { context.verbosity = 1; }, "More detail");
-  const std::map<std::string, Color> colors = {
-      {"auto", Color::automatic}, {"always", Color::always}, {"never", Color::never}};
-  app.add_option("--color", context.color, "Colour: auto, always or never")
-      ->transform(CLI::CheckedTransformer(colors))
+  const auto set_color = [&context](const std::string& when) {
+    context.color = when == "always"  ? Color::always
+                    : when == "never" ? Color::never
+                                      : Color::automatic;
+  };
+  app.add_option_function<std::string>("--color", set_color, "Colour: auto, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}).description(""))
       ->type_name("WHEN");
   app.add_option("--plugin-path", context.plugin_path, "More folders with *.assay.so (colon list)")
       ->delimiter(':');
@@ -178,6 +183,10 @@ int run_cli(int argc, const char* const* argv, Context& context) {
   app.footer(kExamples);
   add_global_flags(app, context);
   add_commands(app, context);
+  if (argc > 1 && std::string_view(argv[1]) == kCompletionRequest) {
+    complete(app, {argv + 2, argv + argc}, *context.out);
+    return 0;
+  }
   return guarded(app, argc, argv, context);
 }
 

@@ -53,10 +53,11 @@ void add_plan(CLI::App& app, Context& context) {
   command->add_option("--show", arguments->show, "One cell: each value and where it comes from")
       ->type_name("SLUG|ID");
   command->add_option("--format", arguments->format, "text, md or json")
-      ->check(CLI::IsMember({"text", "md", "json"}))
+      ->check(CLI::IsMember({"text", "md", "json"}).description(""))
       ->type_name("FORMAT");
   command->add_option("--max-cells", arguments->max_cells, "Refuse larger grids")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::PositiveNumber.description(""))
+      ->type_name("N");
   command->footer(R"(
 Examples:
   assay plan experiments/matrix.yaml

@@ -13,7 +13,9 @@ class Binder {
 
   Binding bind() {
     visit([this](Setting& s) { note_used(s); });
-    for (const Slot& slot : keys_.slots()) use(slot, slot.standard);
+    for (const Slot& slot : keys_.slots()) {
+      if (!named_.contains(slot.name_key)) use(slot, slot.standard);
+    }
     visit([this](Setting& s) { resolve(s); });
     for (const Condition& condition : study_.conditions) {
       binding_.names[&condition] = bind_condition(condition, study_, keys_, used_, findings_);
@@ -64,6 +66,7 @@ class Binder {
   void note_used(const Setting& setting) {
     const auto key = keys_.find(setting.key);
     if (key && keys_[*key].slot && setting.value->is_scalar()) {
+      if (setting.layer != Layer::axis) named_.insert(*key);
       use(*keys_[*key].slot, setting.value->text);
     }
   }
@@ -128,7 +131,7 @@ class Binder {
 
   void bind_derived(Derived& derived) {
     const auto key = resolved(derived.key, derived.key_mark);
-    binding_.derive.push_back(key.value_or(0));
+    binding_.derive.push_back(key.value_or(kUnknownKey));
     binding_.names[&derived.condition] =
         bind_condition(derived.condition, study_, keys_, used_, findings_);
     if (derived.key == "train.grad_accum") {
@@ -147,7 +150,7 @@ class Binder {
         b.axis = static_cast<size_t>(axis - axes.begin());
         check_labels(term, b.axis);
       } else if (!b.key) {
-        b.key = resolved(term.key, term.mark);
+        b.key = resolved(term.key, term.mark).value_or(kUnknownKey);
       }
       bound.terms.push_back(b);
     }
@@ -204,6 +207,7 @@ class Binder {
   Findings& findings_;
   Binding binding_;
   std::vector<const Component*> used_;
+  std::set<size_t> named_;  ///< name keys that the study sets outside of axes
 };
 
 }  // namespace
@@ -229,6 +233,7 @@ NameRefs bind_condition(const Condition& condition, const Study& study, const Ke
       findings.error("G04", mark,
                      "unknown key '" + name.text + "' in \"" + condition.expression.text() + "\"",
                      hints);
+      ref.key = kUnknownKey;
     }
     refs.push_back(ref);
   }

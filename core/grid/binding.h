@@ -25,7 +25,7 @@ struct BoundMatcher {
 struct Binding {
   std::unordered_map<const Condition*, NameRefs> names;
   std::vector<BoundMatcher> exclude;
-  std::vector<size_t> derive;  ///< keys, by index in Study::derive
+  std::vector<size_t> derive;  ///< keys, by index in Study::derive; kUnknownKey after an error
   std::set<size_t> nuisance;
   std::vector<Diagnostic> warnings;  ///< old names in use
 };

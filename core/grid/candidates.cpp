@@ -53,11 +53,12 @@ bool CandidateBuilder::derive() {
   for (size_t i = 0; i < study_.derive.size(); ++i) {
     const Derived& derived = study_.derive[i];
     const size_t key = binding_.derive[i];
+    if (key == kUnknownKey) continue;
     const Value value = state_.evaluate(derived.condition, binding_.names.at(&derived.condition));
     if (shared_.findings.size() != errors) return false;
     const Typed* typed = state_.convert(value, key, derived.condition.mark);
     if (!typed) return false;
-    state_.derive(key, typed, derived.condition.mark);
+    state_.derive(key, typed);
   }
   return state_.layout() != nullptr;
 }
@@ -79,6 +80,7 @@ bool CandidateBuilder::term_matches(const BoundTerm& term) {
                          [&](const Node* node) { return node->text == pick.point->label; });
     });
   }
+  if (*term.key == kUnknownKey) return false;
   const Typed* actual = state_.typed(*term.key);
   return actual && std::any_of(wanted.begin(), wanted.end(), [&](const Node* node) {
            const Typed* value = matched_value(*node, *term.key);

@@ -47,6 +47,7 @@ class CellState::ConditionScope final : public Scope {
   Value value(size_t name) const override {
     const NameRef& ref = refs_[name];
     if (ref.key) {
+      if (*ref.key == kUnknownKey) return {};
       const Typed* typed = state_.typed(*ref.key);
       return typed ? typed->value : Value();
     }
@@ -66,6 +67,7 @@ CellState::CellState(const Shared& shared, const Study& study)
   derived_.resize(base_.size());
   const auto add = [&](const Settings& settings) {
     for (const Setting& s : settings) {
+      if (s.id == kUnknownKey) continue;
       base_[s.id] = s.value->is_null() ? nullptr : &s;
       base_keys_.push_back(s.id);
     }
@@ -76,15 +78,24 @@ CellState::CellState(const Shared& shared, const Study& study)
 }
 
 void CellState::apply(const Setting& setting) {
+  if (setting.id == kUnknownKey) return;
   settings_[setting.id] = setting.value->is_null() ? nullptr : &setting;
   set_keys_.push_back(setting.id);
   if (shared_.keys[setting.id].slot) layout_known_ = false;
 }
 
-void CellState::derive(size_t key, const Typed* value, const Mark&) {
+void CellState::derive(size_t key, const Typed* value) {
   derived_[key] = value;
   set_keys_.push_back(key);
   if (shared_.keys[key].slot) layout_known_ = false;
+}
+
+void CellState::check_base() {
+  start({}, {});
+  if (!layout()) return;
+  for (size_t i = 0; i < layout_->entries.size(); ++i) {
+    if (settings_[layout_->entries[i].key]) entry(i);
+  }
 }
 
 bool CellState::start(const Draft& draft,
@@ -178,6 +189,7 @@ const Layout* CellState::layout() {
     }
     complete = false;
     if (settings_[slot.name_key] || !slot.standard.empty()) continue;  // reported already
+    if (!shared_.findings.empty()) continue;  // a mistyped key may be the cause
     shared_.findings.error("G15", shared_.start, "the study names no " + slot.prefix,
                            {"set '" + slot.prefix + ".name' under 'base:'"});
   }
@@ -231,6 +243,7 @@ const Typed* CellState::copied(const Setting& setting, const Entry& entry,
   ++copy_depth_;
   const Typed* source = typed(*key);
   --copy_depth_;
+  if (!source && layout_->entry(*key) >= 0) return nullptr;  // reported
   if (!source) {
     shared_.findings.error("G04", mark, "a cell has no '" + from + "' to copy");
     return nullptr;

@@ -38,7 +38,10 @@ class CellState {
   /// `when` is false set nothing and leave picks(). False after an error.
   bool start(const Draft& draft, const std::unordered_map<const Condition*, NameRefs>& refs);
   void apply(const Setting& setting);
-  void derive(size_t key, const Typed* value, const Mark& mark);
+  void derive(size_t key, const Typed* value);
+
+  /// Reads what the layers below the grid set, for its errors.
+  void check_base();
 
   /// Null, after an error, when a component is missing or unknown.
   const Layout* layout();

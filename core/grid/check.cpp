@@ -203,9 +203,9 @@ std::optional<Refusal> Checker::rule(const CellView& cell, const BoundRule& rule
     if (rule.expression->holds(RuleScope(*this, cell, rule))) return std::nullopt;
   } catch (const ExpressionError& error) {
     const PluginFile* file = cell.layout.chosen[rule.slot]->file;
-    findings_.error("P10", {},
-                    (file ? file->place + ": " : "") + "rule " + rule.id + " of " + rule.component +
-                        ": " + error.what());
+    findings_.add({.id = "P10",
+                   .place = file ? file->place : rule.component,
+                   .text = "rule " + rule.id + " of " + rule.component + ": " + error.what()});
     return std::nullopt;
   }
   return broken(cell, rule);

@@ -47,6 +47,8 @@ class ExpressionBuilder {
 
   /// Nesting is bounded, so that no text overflows the stack.
   bool enter() { return ++depth_ <= kMostNesting; }
+  void refuse_call(std::string problem) { problem_ = std::move(problem); }
+  const std::string& problem() const { return problem_; }
   bool too_deep() const { return depth_ > kMostNesting; }
   void leave() { --depth_; }
 
@@ -65,6 +67,7 @@ class ExpressionBuilder {
 
   Expression result_;
   std::vector<size_t> stack_, opened_;
+  std::string problem_;
   int depth_ = 0;
 };
 
@@ -125,11 +128,15 @@ auto apply(Operation operation, size_t operands) {
 }
 
 /// A call with any number of arguments from one; `exact` > 0 wants that many.
-auto apply_call(Operation operation, size_t exact) {
+auto apply_call(const char* name, Operation operation, size_t exact) {
   return [=](auto& context) {
     const size_t count = builder(context).close();
-    x3::_pass(context) = exact == 0 || count == exact;
-    if (exact == 0 || count == exact) builder(context).operation(operation, count);
+    const bool fits = exact == 0 || count == exact;
+    x3::_pass(context) = fits;
+    if (fits) return builder(context).operation(operation, count);
+    builder(context).refuse_call(std::string(name) + " takes " + std::to_string(exact) +
+                                 (exact == 1 ? " value, not " : " values, not ") +
+                                 std::to_string(count));
   };
 }
 
@@ -160,7 +167,8 @@ const auto quoted_text = x3::raw[x3::lexeme[(char_('\'') >> *~char_('\'') >> cha
                                             (char_('"') >> *~char_('"') >> char_('"'))]];
 
 auto call(const char* name, Operation operation, size_t exact) {
-  return word(name) >> lit('(')[open] > expression % ',' > lit(')')[apply_call(operation, exact)];
+  return word(name) >> lit('(')[open] > expression % ',' >
+         lit(')')[apply_call(name, operation, exact)];
 }
 
 const auto primary_def = number_text[push_number] | quoted_text[push_text] |
@@ -216,6 +224,9 @@ std::string token_before(std::string_view text, size_t at) {
 [[noreturn]] void refuse(const ExpressionBuilder& builder, std::string_view text, size_t at,
                          const std::string& expected) {
   if (builder.too_deep()) throw ExpressionError("G16", "the expression is nested too deeply", at);
+  if (!builder.problem().empty()) {
+    throw ExpressionError("G16", builder.problem() + " in \"" + std::string(text) + "\"", at);
+  }
   while (at < text.size() && text[at] == ' ') ++at;
   const std::string before = token_before(text, at);
   std::string message = "expected " + expected;

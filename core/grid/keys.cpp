@@ -85,8 +85,13 @@ std::vector<std::string> Keys::suggestions(std::string_view name,
         });
     (uses ? in_use : others).push_back(key.name);
   }
+  std::vector<std::string> all = in_use;
+  all.insert(all.end(), others.begin(), others.end());
+  const std::vector<std::string> best = nearest(name, all);
+  const bool another =
+      !best.empty() && std::find(others.begin(), others.end(), best[0]) != others.end();
   std::vector<std::string> near = nearest(name, in_use);
-  if (!near.empty()) {
+  if (!near.empty() && !another) {
     const KeyInfo& first = keys_[*find(near[0])];
     if (first.host || first.slot) return {did_you_mean(near) + declared("the host")};
     for (const Component* c : first.declared_by) {

@@ -107,7 +107,9 @@ class Loader {
       text = read_file(file);
       return true;
     } catch (const Error& error) {
-      if (chain_.empty()) throw;
+      if (chain_.empty()) {
+        throw Error(error.what(), "give the path of a study, such as experiments/quickstart.yaml");
+      }
       findings_.error("G03", from, error.what());
       return false;
     }
@@ -191,6 +193,7 @@ class Environment {
       }
       const std::string value = lookup(node.text.substr(at + 6, end - at - 6), node.mark);
       node.text.replace(at, end + 1 - at, value);
+      node.quoted = false;  // the quotes are for ${...}; the value is read by its option's type
       at += value.size();
     }
   }

@@ -39,7 +39,8 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    Node node{.kind = Node::Kind::scalar, .text = value, .quoted = tag != "?", .mark = at(mark)};
+    Node node{
+        .kind = Node::Kind::scalar, .text = value, .quoted = tag != "?", .mark = of_value(mark)};
     check_tag(tag, node.mark);
     node.mark.length = scalar_length(source_, node.mark, node);
     place(std::move(node), anchor);
@@ -58,11 +59,11 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    start(Node::Kind::sequence, at(mark), tag, anchor);
+    start(Node::Kind::sequence, of_value(mark), tag, anchor);
   }
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    start(Node::Kind::map, at(mark), tag, anchor);
+    start(Node::Kind::map, of_value(mark), tag, anchor);
   }
   void OnSequenceEnd() override { finish(); }
   void OnMapEnd() override { finish(); }
@@ -75,6 +76,9 @@ class TreeBuilder final : public YAML::EventHandler {
   };
 
   Mark at(const YAML::Mark& mark) const { return mark_in(source_, mark.line, mark.column); }
+
+  /// The same behind an anchor or tag: yaml-cpp's mark is that of the '&' or '!'.
+  Mark of_value(const YAML::Mark& mark) const { return skip_properties(at(mark)); }
 
   void check_tag(const std::string& tag, const Mark& mark) {
     if (tag.empty() || tag == "?" || tag == "!" || tag == "tag:yaml.org,2002:str") return;

@@ -93,7 +93,8 @@ class Planner {
  public:
   explicit Planner(const PlanRequest& request)
       : request_(request),
-        study_(read_study(request)),
+        study_(read_study(request, findings_)),
+        readable_(findings_.empty()),
         components_(request.components(study_->plugin_folders)),
         keys_(components_),
         binding_(bind(*study_, keys_, components_, findings_)),
@@ -107,8 +108,9 @@ class Planner {
   Plan plan() {
     fill_head();
     read_filter();
-    check_size();
-    findings_.throw_if_any();
+    if (readable_) readable_ = check_size();
+    if (!readable_) CellState(shared_, *study_).check_base();
+    if (!readable_) findings_.throw_if_any();
     CandidateBuilder builder(*study_, binding_, shared_);
     builder.build(plan_.counts);
     findings_.throw_if_any();
@@ -153,14 +155,17 @@ class Planner {
     return grid ? grid->mark : study_->start();
   }
 
-  void check_size() {
+  /// Whether the grid can be expanded.
+  bool check_size() {
+    const size_t errors = findings_.size();
     int64_t cells = count_points(study_->grid, findings_);
     const auto seeds = study_->seeds ? static_cast<int64_t>(study_->seeds->points.size()) : 1;
     if (__builtin_mul_overflow(cells, seeds, &cells)) cells = INT64_MAX;
-    if (cells <= request_.max_cells) return;
+    if (cells <= request_.max_cells) return findings_.size() == errors;
     findings_.error("G12", grid_mark(),
                     "the grid has " + with_separators(cells) + " cells, the limit is " +
                         with_separators(request_.max_cells) + " (--max-cells)");
+    return false;
   }
 
   /// Where a key got its value: the first of `keys` that the study sets.
@@ -286,7 +291,7 @@ class Planner {
   void note_idle(CandidateBuilder& builder, const Candidate& candidate,
                  const std::vector<std::pair<const Component*, std::string>>& idle) {
     for (const auto& [component, dim] : idle) {
-      Idle& entry = idle_[{component, dim}];
+      Idle& entry = idle_[{component->id(), dim}];
       if (entry.cells++ == 0) {
         entry.mark = place_of(builder, candidate, {*keys_.find("parallel." + dim + ".name")});
       }
@@ -300,9 +305,8 @@ class Planner {
       const auto& [component, dim] = which;
       const std::string degree = dim == "dp_shard" ? "mesh.dp_shard * mesh.cp" : "mesh." + dim;
       notes.push_back(make_diagnostic(Severity::note, "G19", idle.mark,
-                                      component->id() + " has degree 1 in " +
-                                          cells_word(idle.cells) + " (" + degree +
-                                          "): not used there"));
+                                      component + " has degree 1 in " + cells_word(idle.cells) +
+                                          " (" + degree + "): not used there"));
     }
     return notes;
   }
@@ -343,6 +347,7 @@ class Planner {
   const PlanRequest& request_;
   Findings findings_;
   std::unique_ptr<Study> study_;
+  bool readable_;  ///< the grid has a form that can be expanded
   const Components& components_;
   Keys keys_;
   Binding binding_;
@@ -355,7 +360,7 @@ class Planner {
   std::optional<Condition> filter_;
   NameRefs filter_names_;
   Grouped refusals_;
-  std::map<std::pair<const Component*, std::string>, Idle> idle_;
+  std::map<std::pair<std::string, std::string>, Idle> idle_;  ///< by component and dimension
   Plan plan_;
 };
 

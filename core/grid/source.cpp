@@ -63,8 +63,12 @@ Diagnostic make_diagnostic(Severity severity, const std::string& id, const Mark&
 
 Diagnostic& Findings::error(const std::string& id, const Mark& mark, const std::string& text,
                             std::vector<std::string> hints) {
-  if (!seen_.insert(mark.place() + text).second) return repeated_;
-  diagnostics_.push_back(make_diagnostic(Severity::error, id, mark, text, std::move(hints)));
+  return add(make_diagnostic(Severity::error, id, mark, text, std::move(hints)));
+}
+
+Diagnostic& Findings::add(Diagnostic diagnostic) {
+  if (!seen_.insert(diagnostic.place + "\n" + diagnostic.text).second) return repeated_;
+  diagnostics_.push_back(std::move(diagnostic));
   return diagnostics_.back();
 }
 

@@ -45,7 +45,7 @@ class Findings {
   /// The same text at the same place is kept once.
   Diagnostic& error(const std::string& id, const Mark& mark, const std::string& text,
                     std::vector<std::string> hints = {});
-  void add(Diagnostic diagnostic) { diagnostics_.push_back(std::move(diagnostic)); }
+  Diagnostic& add(Diagnostic diagnostic);
   bool empty() const { return diagnostics_.empty(); }
   size_t size() const { return diagnostics_.size(); }
 

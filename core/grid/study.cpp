@@ -5,6 +5,7 @@
 
 #include "assay/error.h"
 #include "core/base/nearest.h"
+#include "core/base/units.h"
 #include "core/grid/blocks.h"
 #include "core/grid/compare_block.h"
 #include "core/grid/host_keys.h"
@@ -26,6 +27,13 @@ Mark named(const Member& member) {
   Mark mark = member.mark;
   mark.length = code_points(member.key);
   return mark;
+}
+
+/// A value as an expression spells it: text in quotes.
+std::string quoted(const std::string& value) {
+  const bool plain = parse_real(value) || parse_boolean(value) || parse_bytes(value) ||
+                     parse_duration(value) || parse_count(value);
+  return plain ? value : "'" + value + "'";
 }
 
 void drop_marks(Node& node) {
@@ -270,7 +278,7 @@ class StudyReader {
       findings_.error("G08", {},
                       "--set " + text + ": this study " + verb + " '" + key + "' (" +
                           at.position() + "). To run a part of the grid use --filter \"" + key +
-                          " == " + text.substr(text.find('=') + 1) + "\"");
+                          " == " + quoted(text.substr(text.find('=') + 1)) + "\"");
     };
     if (const Mark* at = swept_at(study_.grid, key)) refuse("sweeps", *at);
     if (study_.seeds && key == "seed") refuse("sweeps", study_.seeds->mark);
@@ -314,18 +322,18 @@ Mark Study::start() const {
   return {.source = sources.empty() ? nullptr : sources.front().get(), .line = 1, .column = 1};
 }
 
-std::unique_ptr<Study> read_study(const PlanRequest& request) {
+std::unique_ptr<Study> read_study(const PlanRequest& request, Findings& findings) {
   auto study = std::make_unique<Study>();
   study->file = request.file;
-  Findings findings;
   study->root = load_layers(request.file, *study, findings);
   if (study->root.is_map()) {
     fill_environment(study->root, findings);
     StudyReader reader(*study, findings);
     reader.read();
     reader.command_line(request.sets);
+  } else {
+    findings.throw_if_any();
   }
-  findings.throw_if_any();
   return study;
 }
 

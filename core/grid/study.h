@@ -18,13 +18,15 @@ namespace assay::grid {
 /// Where a value comes from; later wins.
 enum class Layer { defaults, base, command_line, block_set, axis, derived };
 
+inline constexpr size_t kUnknownKey = static_cast<size_t>(-1);
+
 /// One configuration key with its value as written.
 struct Setting {
   std::string key{};  ///< canonical: "memory.name", never "memory"
   const Node* value = nullptr;
   Mark key_mark{};
   Layer layer = Layer::base;
-  size_t id = 0;  ///< of the key, once plugins are known (Keys)
+  size_t id = kUnknownKey;  ///< of the key, once plugins are known (Keys)
 };
 
 using Settings = std::vector<Setting>;
@@ -107,8 +109,8 @@ struct Study {
   Mark start() const;  ///< of the file's first line
 };
 
-/// Reads and checks the file; throws DiagnosticError with all errors of its form. Keys of plugins
-/// are not known yet.
-std::unique_ptr<Study> read_study(const PlanRequest& request);
+/// Reads the file; errors of its form go to `findings`. Keys of plugins are not known yet. Throws
+/// DiagnosticError when nothing of it can be used.
+std::unique_ptr<Study> read_study(const PlanRequest& request, Findings& findings);
 
 }  // namespace assay::grid

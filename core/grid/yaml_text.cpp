@@ -80,6 +80,20 @@ Mark mark_in(const Source& source, int line, int column_bytes) {
   return mark;
 }
 
+Mark skip_properties(Mark mark) {
+  if (!mark.source || mark.line > static_cast<int>(mark.source->lines.size())) return mark;
+  const std::string_view line(mark.source->lines[mark.line - 1]);
+  std::string_view rest = line.substr(byte_offset(line, mark.column));
+  while (!rest.empty() && (rest[0] == '&' || rest[0] == '!')) {
+    const size_t space = rest.find(' ');
+    const size_t next = space == rest.npos ? rest.npos : rest.find_first_not_of(' ', space);
+    if (next == rest.npos) return mark;  // the value stands on a later line
+    mark.column += code_points(rest.substr(0, next));
+    rest.remove_prefix(next);
+  }
+  return mark;
+}
+
 int scalar_length(const Source& source, const Mark& mark, const Node& scalar) {
   if (mark.line < 1 || mark.line > static_cast<int>(source.lines.size())) return 1;
   const std::string_view line(source.lines[mark.line - 1]);
@@ -109,7 +123,7 @@ void report_syntax(std::string_view text, const Source& source, int line, int co
   std::vector<std::string> hints;
   const Mark mark = mark_in(source, std::max(line, 0), std::max(column_bytes, 0));
   const size_t offset = offset_of(source, line, column_bytes);
-  if (message.find("end of ") != message.npos) {
+  if (message.find("flow") != message.npos || message.find("end of ") != message.npos) {
     if (const auto open = last_open(text, offset)) {
       what += std::string("; '") + open->bracket + "' was opened at " +
               mark_at(text, source, open->at).position();
@@ -120,6 +134,7 @@ void report_syntax(std::string_view text, const Source& source, int line, int co
       text.substr(start, text.find('\n', start) - start).find("${") != text.npos) {
     hints.push_back("quote it: \"${...}\" inside { } or [ ] needs quotation marks");
   }
+  if (start < text.size() && text[start] == '\t') hints.push_back("indent with spaces, not tabs");
   findings.error("G02", mark, what, hints);
 }
 

@@ -11,6 +11,9 @@ namespace assay::grid {
 /// yaml-cpp's place (from 0, columns in bytes) as ours.
 Mark mark_in(const Source& source, int line, int column_bytes);
 
+/// A mark at "&name " or "!tag " moved to what follows on the same line.
+Mark skip_properties(Mark mark);
+
 /// Length of a scalar on its first line, quotes included.
 int scalar_length(const Source& source, const Mark& mark, const Node& scalar);
 

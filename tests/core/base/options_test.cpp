@@ -88,7 +88,7 @@ TEST(Options, RefusalsSayWhatIsAllowed) {
   EXPECT_EQ(refusal({{"beta", 12.0}}), "'beta' must be in [0, 1]; got '12'");
   EXPECT_EQ(refusal({{"beta", std::nan("")}}), "'beta' must be in [0, 1]; got 'nan'");
   EXPECT_EQ(refusal({{"bits", int64_t{0}}}), "'bits' must be a whole number >= 1; got '0'");
-  EXPECT_EQ(refusal({{"bits", 1.5}}), "'bits' must be a whole number; got '1.5'");
+  EXPECT_EQ(refusal({{"bits", 1.5}}), "'bits' must be a whole number >= 1; got '1.5'");
   EXPECT_EQ(refusal({{"mode", std::string("kep")}}),
             "'mode' must be one of auto, keep, drop; got 'kep'. Did you mean 'keep'?");
   EXPECT_EQ(refusal({{"mode", std::string("zzzzzz")}}),
