@@ -115,7 +115,7 @@ std::vector<std::string> register_tests(const LoadedPlugin& plugin, const std::s
       const std::string name = entry->id() + "." + test.name;
       if (!matches_filter(name, filter)) continue;
       names.push_back(name);
-      const Subject subject{&plugin, entry};
+      const Subject subject{&plugin, std::make_shared<const Registration>(*entry)};
       testing::RegisterTest(entry->id().c_str(), test.name, nullptr, nullptr, __FILE__, __LINE__,
                             [test, subject]() -> CaseTest* { return new CaseTest(test, subject); });
     }

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@ namespace assay::conformance {
 
 struct Subject {
   const LoadedPlugin* plugin = nullptr;
-  const Registration* entry = nullptr;
+  std::shared_ptr<const Registration> entry{};  ///< a copy: companions come into the registry later
 
   bool provides(const std::string& capability) const;
   std::string id() const { return entry->id(); }

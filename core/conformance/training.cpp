@@ -77,7 +77,7 @@ json RankRun::facts() const {
 }
 
 json plain_config() {
-  return {{"model", {{"name", "llama3"}, {"flavour", "debug"}, {"seq_len", 32}}},
+  return {{"model", {{"name", "llama3"}, {"flavour", "tiny"}, {"seq_len", 32}}},
           {"data", {{"name", "synthetic"}, {"vocab_size", 64}, {"branches", 2}}},
           {"mesh", json::object()},
           {"parallel", json::object()},

@@ -22,7 +22,7 @@ bool bad(const char* rule) {
 }
 
 struct Startup {
-  Startup() {
+  Startup() noexcept {  // as the initialisers of TORCH_LIBRARY are
     if (bad("aborts_in_static_initialiser")) std::abort();
     if (bad("library_clash")) {
       static torch::Library first(torch::Library::DEF, "bad_ops", std::nullopt, __FILE__, __LINE__);
