@@ -40,27 +40,26 @@ std::string raw(const std::vector<Id>& ids) {
 TEST_F(TextFiles, AMissingFileIsRefusedWithItsNeighbours) {
   write("gcide.txt", "text");
   EXPECT_EQ(opening("gcid.txt"),
-            "data/text: gcid.txt: no such file | a relative path starts at the study's folder; "
+            "gcid.txt: no such file | a relative path starts at the study's folder; "
             "beside it: gcide.txt");
 }
 
 TEST_F(TextFiles, FilesThatAreNoTextAreRefused) {
   write("empty.txt", "");
   EXPECT_EQ(opening("empty.txt"),
-            "data/text: empty.txt: is empty | a corpus needs at least one row of tokens");
+            "empty.txt: is empty | a corpus needs at least one row of tokens");
   std::filesystem::create_directory(folder() / "folder.txt");
-  EXPECT_EQ(opening("folder.txt"), "data/text: folder.txt: is a folder | name one file in it");
+  EXPECT_EQ(opening("folder.txt"), "folder.txt: is a folder | name one file in it");
   write("zeros.txt", std::string("ab\0cd", 5));
   EXPECT_EQ(opening("zeros.txt"),
-            "data/text: zeros.txt: is binary: NUL at byte 2 | token ids need the ending .bin; text "
+            "zeros.txt: is binary: NUL at byte 2 | token ids need the ending .bin; text "
             "must be UTF-8");
   write("latin1.txt", "caf\xE9 " + std::string(90, 'x'));
   EXPECT_EQ(opening("latin1.txt"),
-            "data/text: latin1.txt: 1 of 95 bytes are no UTF-8, the first at byte 3 | convert it, "
+            "latin1.txt: 1 of 95 bytes are no UTF-8, the first at byte 3 | convert it, "
             "such as: iconv -f latin1 -t utf-8");
   write("wide.txt", std::string("\xFF\xFE\x61\x00", 4));
-  EXPECT_EQ(opening("wide.txt"),
-            "data/text: wide.txt: is UTF-16 text | convert it: iconv -f utf-16 -t utf-8");
+  EXPECT_EQ(opening("wide.txt"), "wide.txt: is UTF-16 text | convert it: iconv -f utf-16 -t utf-8");
 }
 
 TEST_F(TextFiles, AFewBadBytesAreKept) {
@@ -71,11 +70,10 @@ TEST_F(TextFiles, AFewBadBytesAreKept) {
 
 TEST_F(TextFiles, BadJsonLinesNameTheLine) {
   write("a.jsonl", "{\"text\": \"x\"}\n{\"text\": \n");
-  EXPECT_EQ(opening("a.jsonl"),
-            "data/text: a.jsonl: line 2 is no JSON object | one object per line");
+  EXPECT_EQ(opening("a.jsonl"), "a.jsonl: line 2 is no JSON object | one object per line");
   write("b.jsonl", "{\"id\": 1, \"body\": \"x\"}\n");
   EXPECT_EQ(opening("b.jsonl"),
-            "data/text: b.jsonl: line 1 has no text in the field 'text' | set data.field; texts of "
+            "b.jsonl: line 1 has no text in the field 'text' | set data.field; texts of "
             "this line: body");
 }
 
