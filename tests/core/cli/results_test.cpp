@@ -13,6 +13,7 @@ namespace assay::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using store::integer;
 
 struct Answer {
   int code = 0;
