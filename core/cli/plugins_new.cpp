@@ -76,11 +76,10 @@ std::vector<fs::path> new_plugin(Kind kind, const std::string& name, const fs::p
   std::vector<fs::path> sources = files_in(templates() / name_of(kind));
   const std::vector<fs::path> common = files_in(templates() / "common");
   sources.insert(sources.end(), common.begin(), common.end());
-  const std::map<std::string, std::string> values = {
-      {"kind", name_of(kind)},
-      {"name", name},
-      {"Name", class_name(name)},
-      {"version", host_note().version}};
+  const std::map<std::string, std::string> values = {{"kind", name_of(kind)},
+                                                     {"name", name},
+                                                     {"Name", class_name(name)},
+                                                     {"version", host_note().version}};
   fs::create_directories(folder);
   std::vector<fs::path> written;
   for (const fs::path& source : sources) {

@@ -30,8 +30,8 @@ struct SupervisorOptions {
   int64_t study_id = 0;
   std::string study{};              ///< its name, for messages
   std::filesystem::path results{};  ///< runs/ and the ballast live here
-  std::filesystem::path worker;   ///< the assay-worker executable
-  grid::RunKeys keys{};           ///< `run:` of the study; part of no id
+  std::filesystem::path worker;     ///< the assay-worker executable
+  grid::RunKeys keys{};             ///< `run:` of the study; part of no id
   Patience patience{};
   bool use_template = true;
   bool fail_fast = false;

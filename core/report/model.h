@@ -68,7 +68,7 @@ struct Model {
   std::string sentence{};  ///< measured ranges; no verdict
   std::string verdict{};   ///< that none was asked for
   std::string verdict_command{};
-  std::string next{};      ///< next command to type
+  std::string next{};  ///< next command to type
 };
 
 struct ModelRequest {
