@@ -2,6 +2,8 @@
 #pragma once
 
 #include <ATen/Parallel.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -82,6 +84,7 @@ inline std::vector<Ending> run_ranks(int n, const std::function<void(int rank)>&
     if (pipe(ends) != 0) std::abort();
     const pid_t child = fork();
     if (child == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that runs into its limit leaves nobody waiting
       close(ends[0]);
       const std::string report = report_of([&] { body(rank); });
       const ssize_t written = write(ends[1], report.data(), report.size());
