@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -23,7 +24,7 @@ inline constexpr int kSteps = 3;
 /// A cell whose worker behaves as told.
 inline store::Cell fake_cell(int ordinal, const nlohmann::json& fake, int world = 1,
                              const std::string& salt = {}) {
-  const nlohmann::json config = {{"fake", fake},
+  const nlohmann::json config = {{"fake", fake.is_null() ? nlohmann::json::object() : fake},
                                  {"mesh", {{"dp_replicate", world}}},
                                  {"model", {{"seq_len", 8}}},
                                  {"train", {{"steps", kSteps}, {"global_batch", 2}}}};
@@ -66,6 +67,7 @@ class FakeStudy {
       : folder_(std::filesystem::temp_directory_path() /
                 ("assay-host-" + std::to_string(getpid()) + "-" + std::to_string(count_++))),
         store_(std::in_place, (std::filesystem::create_directories(folder_), database())) {
+    setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);  // device locks of its own
     study_id_ = store_->add_study({.name = "fake",
                                    .yaml_sha256 = std::string(64, '5'),
                                    .resolved_json = "{}",
@@ -82,6 +84,9 @@ class FakeStudy {
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
   }
+
+  FakeStudy(const FakeStudy&) = delete;
+  FakeStudy& operator=(const FakeStudy&) = delete;
 
   SupervisorResult run() { return Supervisor(*store_, options_, listener_).run(); }
 
