@@ -48,3 +48,5 @@ void plan_ten_thousand_cells(benchmark::State& state) {
 BENCHMARK(plan_ten_thousand_cells)->Unit(benchmark::kMillisecond);
 
 }  // namespace
+
+BENCHMARK_MAIN();
