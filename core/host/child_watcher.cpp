@@ -18,13 +18,14 @@ void ChildWatcher::watch(pid_t pid, OnExit on_exit) {
 }
 
 void ChildWatcher::stop() {
+  stopped_ = true;
   children_.clear();
   signals_.cancel();
 }
 
 void ChildWatcher::wait() {
   signals_.async_wait([this](const boost::system::error_code& error, int) {
-    if (error) return;
+    if (error || stopped_) return;
     reap();
     wait();
   });

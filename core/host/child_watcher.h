@@ -26,6 +26,7 @@ class ChildWatcher {
   boost::asio::io_context& io_;
   boost::asio::signal_set signals_;
   std::map<pid_t, OnExit> children_;
+  bool stopped_ = false;  ///< a signal may be on its way when the wait is cancelled
 };
 
 }  // namespace assay::host

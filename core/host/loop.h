@@ -69,6 +69,7 @@ class Supervisor::Loop {
   void import_spools(const Attempt& attempt);
   // clock and signals
   void tick();
+  void wait_for_signal();
   void on_signal(int signal);
   void stop_running();
   void close_if_done();
@@ -108,6 +109,7 @@ class Supervisor::Loop {
   int stop_signal_ = 0;
   bool draining_ = false;  ///< --fail-fast: a run was bad
   bool disk_full_ = false;
+  bool done_ = false;  ///< nothing is armed again; handlers may still be on their way
   bool closed_ = false;
 };
 

@@ -44,9 +44,7 @@ void Supervisor::Loop::run() {
   std::signal(SIGPIPE, SIG_IGN);  // a rank that is gone shows by its exit
   signals_.add(SIGINT);
   signals_.add(SIGTERM);
-  signals_.async_wait([this](const boost::system::error_code& error, int signal) {
-    if (!error) on_signal(signal);
-  });
+  wait_for_signal();
   tick();
   schedule();
   io_.run();
@@ -55,7 +53,7 @@ void Supervisor::Loop::run() {
 void Supervisor::Loop::tick() {
   tick_timer_.expires_after(kHeartbeatPeriod);
   tick_timer_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
+    if (error || done_) return;
     with_ballast([&] {
       store_.heartbeat_supervisor(supervisor_id_);
       for (const auto& [id, entry] : running_) {
@@ -220,10 +218,14 @@ void Supervisor::Loop::on_signal(int signal) {
                         : "killing the running cells");
     stop_running();
   }
-  signals_.async_wait([this](const boost::system::error_code& error, int next) {
-    if (!error) on_signal(next);
-  });
+  wait_for_signal();
   close_if_done();
+}
+
+void Supervisor::Loop::wait_for_signal() {
+  signals_.async_wait([this](const boost::system::error_code& error, int signal) {
+    if (!error && !done_) on_signal(signal);
+  });
 }
 
 void Supervisor::Loop::stop_running() {
@@ -236,6 +238,7 @@ void Supervisor::Loop::stop_running() {
 void Supervisor::Loop::close_if_done() {
   const bool more = !stopping() && (!waiting_.empty() || !retries_.empty());
   if (!running_.empty() || more) return;
+  done_ = true;
   signals_.cancel();
   tick_timer_.cancel();
   lock_timer_.cancel();
