@@ -118,7 +118,7 @@ base:
   data: {{name: synthetic}}
   precision: {precision}
   compile: {arm}
-  train: {{steps: {steps}, global_batch: {BATCH}, threads_per_rank: {threads}, eval_batches: 0}}
+  train: {{steps: {steps}, global_batch: {BATCH}, threads_per_rank: {threads}, eval_batches: 1}}
 """)
     database = folder / "throughput.db"
     database.unlink(missing_ok=True)
