@@ -79,6 +79,7 @@ std::vector<fs::path> new_plugin(Kind kind, const std::string& name, const fs::p
   const std::map<std::string, std::string> values = {{"kind", name_of(kind)},
                                                      {"name", name},
                                                      {"Name", class_name(name)},
+                                                     {"slug", slug},
                                                      {"version", host_note().version}};
   fs::create_directories(folder);
   std::vector<fs::path> written;
