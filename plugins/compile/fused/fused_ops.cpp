@@ -26,6 +26,16 @@ Tensor zeros_if_undefined(const Tensor& gradient, const Tensor& like) {
   return gradient.defined() ? gradient : at::zeros_like(like);
 }
 
+/// LibTorch's product is the faster one where k is the tokens (docs/decisions/0001), and lands in
+/// the sink's total without a copy; in bf16 an own one keeps the sum in fp32.
+void add_weight_gradient(const Weight& weight, const Tensor& dy, const Tensor& x) {
+  if (x.scalar_type() == at::kFloat) {
+    weight.sink->add_product(rows_of(dy), rows_of(x));
+  } else {
+    weight.sink->add([dy, x] { return call_linear_dw(dy, x); });
+  }
+}
+
 }  // namespace
 
 bool FusedOps::serves(bool part, const Tensor& x) {
@@ -73,7 +83,7 @@ Tensors FusedOps::linear(const Tensor& x, std::span<const Weight> weights) {
           if (!gradients[i].defined()) continue;
           dys.push_back(gradients[i]);
           tensors.push_back(weights[i].tensor);
-          weights[i].sink->add([dy = gradients[i], x = saved[0]] { return call_linear_dw(dy, x); });
+          add_weight_gradient(weights[i], gradients[i], saved[0]);
         }
         return Tensors{dys.empty() ? Tensor() : call_linear_dx(dys, tensors)};
       });

@@ -16,7 +16,7 @@ namespace assay::fused {
 namespace {
 
 constexpr int64_t kRowStep = 6;    // rows of the register tile
-constexpr int64_t kTaskRows = 72;  // their operands stay in the second-level cache
+constexpr int64_t kTaskRows = 96;  // their operands stay in the second-level cache
 constexpr int64_t kPackGrain = 4;  // panels
 
 template <class T>

@@ -13,7 +13,7 @@ inline namespace CPU_CAPABILITY {
 constexpr int64_t kTileRows = 6;                // 12 accumulators of 16 registers
 constexpr int64_t kPanel = Pair<float>::size;   // columns of a tile and of a packed panel
 constexpr int64_t kDepth = 384;                 // k per pass: a panel of it fits in L1
-constexpr int64_t kBlockRows = 12 * kTileRows;  // rows of A per pass: they stay in L2
+constexpr int64_t kBlockRows = 16 * kTileRows;  // rows of A per pass: they stay in L2
 
 /// Floats between copied rows: their starts fall into different sets of the first-level cache.
 constexpr int64_t kRowPadding = 16;
