@@ -76,6 +76,8 @@ std::vector<fs::path> new_plugin(Kind kind, const std::string& name, const fs::p
   std::vector<fs::path> sources = files_in(templates() / name_of(kind));
   const std::vector<fs::path> common = files_in(templates() / "common");
   sources.insert(sources.end(), common.begin(), common.end());
+  std::string slug = name;  // a study's name has no underscores
+  std::replace(slug.begin(), slug.end(), '_', '-');
   const std::map<std::string, std::string> values = {{"kind", name_of(kind)},
                                                      {"name", name},
                                                      {"Name", class_name(name)},
