@@ -2,6 +2,7 @@
 #include "tests/fake_worker/faults.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -32,8 +33,14 @@ void print_rubbish() {
   for (int i = 0; i < 100; ++i) std::cout << bytes << "{\"e\":\"progress\"}\n{\"e\":1}\n[[[\n";
   std::cout.flush();
   for (int fd = 3; fd < 16; ++fd) {  // a plugin may even hit the event pipe
+    struct stat info {};
+    if (fstat(fd, &info) != 0 || !S_ISFIFO(info.st_mode)) continue;
     [[maybe_unused]] const ssize_t n = write(fd, "\n{\"e\":\"progress\"}\nnull\n{{{\n", 27);
   }
+}
+
+void hang() {
+  for (;;) sleep(kForeverSeconds);  // a signal handler ends a sleep
 }
 
 void eat_memory() {
@@ -66,12 +73,12 @@ void commit(const std::string& behaviour, const std::filesystem::path& spool) {
       {"abort", [] { std::abort(); }},
       {"throw", [] { throw std::runtime_error("lion: momentum is missing"); }},
       {"throw_int", [] { throw 7; }},
-      {"hang", [] { sleep(kForeverSeconds); }},
+      {"hang", hang},
       {"stopped", [] { raise(SIGSTOP); }},
       {"deaf",
        [] {
          std::signal(SIGTERM, SIG_IGN);
-         sleep(kForeverSeconds);
+         hang();
        }},
       {"exit3", [] { std::exit(3); }},
       {"exit0", [] { std::exit(0); }},
