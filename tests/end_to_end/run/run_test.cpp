@@ -100,7 +100,7 @@ TEST_F(Run, MistakesEndWithCode2AndKeepTheDatabaseAway) {
   write("tiny.yaml", std::string(kStudy) + "bose: {}\n");
   const auto result = assay({"run", study()});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("tiny.yaml:12:1: error"));
+  EXPECT_THAT(result.err, HasSubstr("tiny.yaml:11:1: error"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "a.db"));
   EXPECT_EQ(assay({"resume"}).exit_code, 2);
 }
