@@ -39,9 +39,9 @@ class Results : public testing::Test {
     return assay_command(sample_.file(), std::move(words));
   }
   int64_t run_id(const std::string& state) {
-    return *integer(store::Reader(sample_.file())
-                        .query("SELECT min(run_id) FROM runs WHERE state='" + state + "'")
-                        .rows.at(0)[0]);
+    return *store::integer(store::Reader(sample_.file())
+                               .query("SELECT min(run_id) FROM runs WHERE state='" + state + "'")
+                               .rows.at(0)[0]);
   }
   void set_log(int64_t run_id, const fs::path& file) {
     auto& store = sample_.sample().store;
