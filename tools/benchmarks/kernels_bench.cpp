@@ -120,28 +120,31 @@ class Trial {
   Tensors seeds_;
 };
 
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 void measure(benchmark::State& state, const Operation& op, const Flavour& flavour, bool fused,
              at::ScalarType dtype) {
   Trial trial(op, flavour, fused, dtype);
+  const auto start = std::chrono::steady_clock::now();
   for (auto _ : state) trial.run();
-  const double runs = static_cast<double>(state.iterations());
-  const auto rate = [&](double amount, double best) {
-    return benchmark::Counter(amount * runs / best, benchmark::Counter::kIsRate);
-  };
+  const double each = seconds_since(start) / static_cast<double>(state.iterations());
   if (op.bytes) {
-    const double bytes = op.bytes(flavour, dtype == at::kFloat ? 4 : 2);
-    state.counters["bytes"] = rate(bytes, 1);
-    state.counters["of_bandwidth"] = rate(bytes, machine.bandwidth);
+    const double rate = op.bytes(flavour, dtype == at::kFloat ? 4 : 2) / each;
+    state.counters["GB/s"] = rate * 1e-9;
+    state.counters["of_bandwidth"] = rate / machine.bandwidth;
   } else {
-    state.counters["flops"] = rate(op.flops(flavour), 1);
-    if (machine.flops > 0) state.counters["of_peak"] = rate(op.flops(flavour), machine.flops);
+    const double rate = op.flops(flavour) / each;
+    state.counters["Gflop/s"] = rate * 1e-9;
+    if (machine.flops > 0) state.counters["of_peak"] = rate / machine.flops;
   }
 }
 
 double seconds(const std::function<void()>& body) {
   const auto start = std::chrono::steady_clock::now();
   body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return seconds_since(start);
 }
 
 /// Median of a's time over b's, over interleaved pairs.

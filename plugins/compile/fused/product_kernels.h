@@ -12,11 +12,14 @@ inline namespace CPU_CAPABILITY {
 
 constexpr int64_t kTileRows = 6;                // 12 accumulators of 16 registers
 constexpr int64_t kPanel = Pair<float>::size;   // columns of a tile and of a packed panel
-constexpr int64_t kDepth = 384;                 // k per pass: a panel of it fits in L1
+constexpr int64_t kDepth = 256;                 // k per pass: a panel of it fits in L1
 constexpr int64_t kBlockRows = 16 * kTileRows;  // rows of A per pass: they stay in L2
 
 /// Floats between copied rows: their starts fall into different sets of the first-level cache.
 constexpr int64_t kRowPadding = 16;
+
+/// Rows of a transposed A that are copied in one go.
+constexpr int64_t kLines = 16;
 
 /// C (R x columns) = or += A (R x k) * panel (k x kPanel).
 template <int R>
@@ -141,12 +144,19 @@ BlockOfA read_block(const Matrix<T>& a, int64_t begin, int64_t rows, int64_t k0,
     }
     return {buffer, kTileRows * stride, stride, 1};
   }
-  float line[kBlockRows + kPanel] = {};
-  for (int64_t p = 0; p < k; ++p, data += a.column) {
-    for_pairs<float>(rows,
-                     [&](int64_t i, auto load, auto store) { store(line + i, load(data + i)); });
+  // Some rows at a time: reading what was stored just before would wait for the stores.
+  float lines[kLines][kBlockRows];
+  for (int64_t p0 = 0; p0 < k; p0 += kLines) {
+    const int64_t count = std::min(kLines, k - p0);
+    for (int64_t p = 0; p < count; ++p, data += a.column) {
+      for_pairs<float>(
+          rows, [&](int64_t i, auto load, auto store) { store(lines[p] + i, load(data + i)); });
+    }
     for (int64_t i = 0; i < rows; i += kTileRows) {
-      std::memcpy(buffer + i * k + p * kTileRows, line + i, sizeof(float) * kTileRows);
+      float* to = buffer + i * k + p0 * kTileRows;
+      for (int64_t p = 0; p < count; ++p, to += kTileRows) {
+        std::memcpy(to, lines[p] + i, sizeof(float) * kTileRows);
+      }
     }
   }
   return {buffer, kTileRows * k, 1, kTileRows};
