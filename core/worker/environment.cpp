@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <utility>
 
 #include "assay/error.h"
 

@@ -1,5 +1,6 @@
 // parallel/ddp: buckets, sums over rank threads, counts and bytes against the closed form.
 #include "ddp.h"
+#include "assay/precision.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/equal.h>
