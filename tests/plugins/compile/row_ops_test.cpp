@@ -81,6 +81,7 @@ TEST(FusedSwiglu, BackwardIsTheDerivative) {
 }
 
 TEST(FusedSwiglu, SaturatesWithoutNan) {
+  register_operators();
   const Tensor gate = at::empty({4}, at::kFloat), up = gate.new_full({4}, 2.0);
   const std::array<float, 4> values{-200.0F, -88.0F, 88.0F, 200.0F};
   std::copy(values.begin(), values.end(), gate.mutable_data_ptr<float>());
