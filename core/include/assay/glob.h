@@ -32,9 +32,9 @@ void check_globs(const std::string& id, const std::string& component, const std:
                                   [&](const auto& item) { return matches(glob, item.name); });
     if (used) continue;
     const std::string like = named.empty() ? "" : ", such as '" + named.front().name + "'";
-    throw Error("[" + id + "] " + component + ": '" + glob + "' of " + option +
-                    " matches no parameter",
-                "globs match whole names" + like + "; remove it or write *" + glob + "*");
+    throw Error(
+        "[" + id + "] " + component + ": '" + glob + "' of " + option + " matches no parameter",
+        "globs match whole names" + like + "; remove it or write *" + glob + "*");
   }
 }
 
