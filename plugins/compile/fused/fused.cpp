@@ -26,7 +26,8 @@ bool Fused::has(const std::string& component) const {
 std::unique_ptr<Ops> Fused::wrap_ops(std::unique_ptr<Ops> next, const RankContext& context) {
   const FusedParts parts{.model = has("model"),
                          .loss = has("loss"),
-                         .products = has("model") && options_.products == "auto"};
+                         .products = has("model") && options_.products != "library",
+                         .fp32_products = has("model") && options_.products == "own"};
   return std::make_unique<FusedOps>(std::move(next), parts, &context.counters["fused.calls"]);
 }
 

@@ -17,8 +17,8 @@ struct FusedOptions {
     using enum Affects;
     t.add(&FusedOptions::components, "components", numerics,
           "model: norm, rope, attention, swiglu; loss: cross entropy from hidden states");
-    t.add(&FusedOptions::products, "products", numerics, {"auto", "library"},
-          "linear layers: auto takes own kernels where they are faster (AVX2), library LibTorch's");
+    t.add(&FusedOptions::products, "products", numerics, {"auto", "own", "library"},
+          "linear layers on AVX2: auto takes own kernels in bf16, own in fp32 too, library none");
   }
 };
 

@@ -65,7 +65,8 @@ Tensors FusedOps::linear(const Tensor& x, std::span<const Weight> weights) {
   const bool one_dtype = std::all_of(weights.begin(), weights.end(), [&](const Weight& w) {
     return w.tensor.scalar_type() == x.scalar_type();
   });
-  if (!one_dtype || !own_products(x.scalar_type()) || !serves(parts_.products, x)) {
+  const bool wanted = x.scalar_type() == at::kFloat ? parts_.fp32_products : parts_.products;
+  if (!one_dtype || !own_products(x.scalar_type()) || !serves(wanted, x)) {
     return next().linear(x, weights);
   }
   return primitive(

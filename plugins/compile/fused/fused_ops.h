@@ -10,9 +10,10 @@ namespace assay::fused {
 
 /// What FusedOps may replace; the rest is the next layer's.
 struct FusedParts {
-  bool model = true;     ///< norm, rope, attention, swiglu
-  bool loss = true;      ///< ce_stats
-  bool products = true;  ///< linear
+  bool model = true;           ///< norm, rope, attention, swiglu
+  bool loss = true;            ///< ce_stats
+  bool products = true;        ///< linear in bf16
+  bool fp32_products = false;  ///< linear in fp32
 };
 
 /// Each primitive keeps what eager keeps for backward, but swiglu keeps gate and up alone. What a

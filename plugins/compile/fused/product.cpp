@@ -114,7 +114,7 @@ void sum_of_products(std::span<const Factors> terms, const at::Tensor& c, bool a
 }
 
 void multiply_into(const at::Tensor& a, const at::Tensor& b, const at::Tensor& c, bool accumulate) {
-  if (own_products(a.scalar_type())) {
+  if (a.scalar_type() == at::kBFloat16 && own_products(at::kBFloat16)) {
     const Factors term{a, b};
     return sum_of_products({&term, 1}, c, accumulate);
   }

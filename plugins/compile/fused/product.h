@@ -13,15 +13,15 @@ struct Factors {
   at::Tensor b;  ///< (k, n)
 };
 
-/// Whether assay's own kernels serve products of this dtype on this CPU: true where they were
-/// measured to be faster than LibTorch's (AVX2 without AVX-512; docs/decisions/).
+/// Whether sum_of_products() has kernels for this dtype on this CPU: AVX2 without AVX-512, where
+/// LibTorch's bf16 product is slow (docs/decisions/0001).
 bool own_products(at::ScalarType dtype);
 
 /// c (m, n), contiguous, fp32 or the dtype of the factors = sum of the terms in order; `accumulate`
 /// adds to an fp32 c. Equal bits for any thread count. Needs own_products().
 void sum_of_products(std::span<const Factors> terms, const at::Tensor& c, bool accumulate = false);
 
-/// c = or += a b by own kernels where they serve, else by at::mm: for plain products in fp32, fp64.
+/// c = or += a b; bf16 factors by own kernels, where own_products(), others by at::mm.
 void multiply_into(const at::Tensor& a, const at::Tensor& b, const at::Tensor& c,
                    bool accumulate = false);
 

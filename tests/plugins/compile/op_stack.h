@@ -31,10 +31,12 @@ class Threads {
 /// A stack of one layer of operations and the parameters it reads.
 class OpStack {
  public:
-  OpStack(bool fused, at::ScalarType dtype) : dtype_(dtype) {
+  OpStack(bool fused, at::ScalarType dtype, bool own_fp32 = false) : dtype_(dtype) {
     register_operators();
     ops_ = make_eager_ops();
-    if (fused) ops_ = std::make_unique<FusedOps>(std::move(ops_), FusedParts{}, &calls_);
+    if (fused)
+      ops_ = std::make_unique<FusedOps>(std::move(ops_), FusedParts{.fp32_products = own_fp32},
+                                        &calls_);
   }
 
   Ops& ops() { return *ops_; }

@@ -25,7 +25,7 @@ inline double bound(at::ScalarType dtype) {
 inline void expect_equal_to_eager(const std::function<Tensors(OpStack&)>& body, double factor = 1) {
   const Tensors expected = OpStack(false, at::kDouble).run(body);
   for (const auto dtype : {at::kDouble, at::kFloat, at::kBFloat16}) {
-    OpStack bench(true, dtype);
+    OpStack bench(true, dtype, /*own_fp32=*/true);
     const Tensors actual = bench.run(body);
     ASSERT_EQ(actual.size(), expected.size());
     for (size_t i = 0; i < actual.size(); ++i) {
@@ -41,7 +41,7 @@ inline void expect_bits_for_any_thread_count(const std::function<Tensors(OpStack
   for (const auto dtype : {at::kFloat, at::kBFloat16}) {
     const auto run = [&](int n) {
       const Threads threads(n);
-      return OpStack(true, dtype).run(body);
+      return OpStack(true, dtype, /*own_fp32=*/true).run(body);
     };
     const Tensors one = run(1), two = run(2);
     for (size_t i = 0; i < one.size(); ++i) {
