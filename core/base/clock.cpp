@@ -36,7 +36,8 @@ std::string boot_id() {
 
 int64_t process_start(int pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  const std::string stat{std::istreambuf_iterator<char>(file), {}};
+  std::string stat;
+  std::getline(file, stat, '\0');  // a process that ends meanwhile is a failed read, no exception
   const size_t name_end = stat.rfind(')');  // the name in field 2 may hold spaces and brackets
   if (name_end == std::string::npos) return 0;
   std::istringstream fields(stat.substr(name_end + 1));

@@ -18,7 +18,8 @@ struct Stat {
 
 Stat read_stat(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::string text;
+  std::getline(file, text, '\0');  // a process that ends meanwhile is a failed read, no exception
   const size_t name_end = text.rfind(')');  // the name may hold spaces and brackets
   if (name_end == std::string::npos) return {};
   std::istringstream fields(text.substr(name_end + 1));
