@@ -3,8 +3,8 @@
 
 #include <ctime>
 #include <fstream>
-#include <iterator>
-#include <sstream>
+
+#include "core/base/process_stat.h"
 
 namespace assay {
 namespace {
@@ -34,16 +34,6 @@ std::string boot_id() {
   return id;
 }
 
-int64_t process_start(int pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string stat;
-  std::getline(file, stat, '\0');  // a process that ends meanwhile is a failed read, no exception
-  const size_t name_end = stat.rfind(')');  // the name in field 2 may hold spaces and brackets
-  if (name_end == std::string::npos) return 0;
-  std::istringstream fields(stat.substr(name_end + 1));
-  std::string field;
-  for (int number = 3; number <= 22; ++number) fields >> field;
-  return fields ? std::stoll(field) : 0;
-}
+int64_t process_start(int pid) { return process_stat(pid).start; }
 
 }  // namespace assay

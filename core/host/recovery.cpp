@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/base/clock.h"
 #include "core/base/files.h"
+#include "core/base/process_stat.h"
 #include "core/base/spool.h"
 #include "core/evidence/settle.h"
 #include "core/host/attempt.h"
@@ -88,15 +88,7 @@ bool is_alive(const store::Supervisor& supervisor) {
   return supervisor.boot_id == boot_id() && process_start(pid) == supervisor.pid_start && runs(pid);
 }
 
-bool runs(int pid) {
-  std::ifstream stream("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  std::getline(stream, text);
-  const size_t name_end = text.rfind(") ");  // the name may hold anything
-  if (name_end == std::string::npos) return false;
-  const char state = text[name_end + 2];
-  return state != 'Z' && state != 'X';
-}
+bool runs(int pid) { return process_stat(pid).runs(); }
 
 bool is_import(const store::Supervisor& supervisor) {
   return supervisor.argv == std::vector<std::string>{kImportArgument};
