@@ -35,12 +35,12 @@ endfunction()
 # assay_tests(NAME [TORCH] LINK targets... [DEFINE name=value...]): one GoogleTest program test_NAME
 # from *_test.cpp of this folder.
 function(assay_tests name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "LINK;DEFINE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "LINK;DEFINE;SOURCES")
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
   if(NOT sources)
     return()
   endif()
-  add_executable(test_${name} ${sources})
+  add_executable(test_${name} ${sources} ${arg_SOURCES})
   target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(test_${name} PRIVATE ${arg_LINK} GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_definitions(test_${name} PRIVATE ASSAY_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"

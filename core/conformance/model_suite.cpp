@@ -52,7 +52,6 @@ class ModelBench {
  public:
   ModelBench(const Subject& s, at::Device device)
       : model_(small_instance(s)), ops_(make_eager_ops()) {
-    step_.armed = true;
     const auto specs = model_->parameters();
     const auto generator = at::detail::createCPUGenerator(1);
     std::vector<int> uses(specs.size(), 0);

@@ -10,7 +10,11 @@
 namespace assay::intercept {
 namespace {
 
-thread_local std::vector<std::shared_ptr<const Pack>> stack;
+struct Entry {
+  std::shared_ptr<const Pack> pack;
+  Packing packing;
+};
+thread_local std::vector<Entry> stack;
 
 class Hooks : public torch::autograd::SavedVariableHooks {
  public:
@@ -28,7 +32,7 @@ class HookEngine : public torch::autograd::Engine {
   ~HookEngine() override { stop(); }
   std::unique_ptr<torch::autograd::SavedVariableHooks> get_default_saved_variable_hooks() override {
     if (stack.empty()) return nullptr;
-    return std::make_unique<Hooks>(stack.back());
+    return std::make_unique<Hooks>(stack.back().pack);
   }
   static Engine& instance() {
     static HookEngine* engine = new HookEngine;  // never destroyed: threads may outlive main
@@ -46,13 +50,15 @@ void install_engine_once() {
 
 }  // namespace
 
-SavedHooksScope::SavedHooksScope(Pack pack) {
+SavedHooksScope::SavedHooksScope(Pack pack, Packing packing) {
   install_engine_once();
-  stack.push_back(std::make_shared<const Pack>(std::move(pack)));
+  stack.push_back({std::make_shared<const Pack>(std::move(pack)), packing});
 }
 
 SavedHooksScope::~SavedHooksScope() { stack.pop_back(); }
 
-bool saved_hooks_active() { return !stack.empty(); }
+std::shared_ptr<const Pack> innermost_pack() { return stack.empty() ? nullptr : stack.back().pack; }
+
+bool innermost_replays() { return !stack.empty() && stack.back().packing == Packing::replays; }
 
 }  // namespace assay::intercept

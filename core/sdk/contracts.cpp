@@ -12,6 +12,7 @@
 namespace assay {
 
 Ops::~Ops() = default;
+bool Ops::masks_documents() const { return false; }
 OpsLayer::~OpsLayer() = default;
 Model::~Model() = default;
 BlockRunner::~BlockRunner() = default;
@@ -40,6 +41,7 @@ AttentionPart OpsLayer::attention_part(const Tensor& q, const Tensor& k, const T
                                        const AttentionSpec& spec) {
   return next_->attention_part(q, k, v, spec);
 }
+bool OpsLayer::masks_documents() const { return next_->masks_documents(); }
 Tensor OpsLayer::pointwise(Pointwise kind, std::span<const Tensor> inputs) {
   return next_->pointwise(kind, inputs);
 }
@@ -52,7 +54,19 @@ bool GradientSync::arms(int64_t microbatch, int64_t microbatches) const {
   return microbatch + 1 == microbatches;
 }
 
+Pipeline ParallelStrategy::pipeline(const std::vector<BlockSpec>&, int64_t, int64_t) const {
+  return {};
+}
 void ParallelStrategy::place(ParameterPlacement&, const Mesh&) const {}
+void ParallelStrategy::shard(ParameterPlacement&, const Mesh&) const {}
+std::vector<int64_t> ParallelStrategy::tokens(int64_t, const Mesh&) const { return {}; }
+int64_t ParallelStrategy::sequence_parts(const Mesh&) const { return 1; }
+void ParallelStrategy::prepare(const RankContext&) {}
+void ParallelStrategy::publish(const RankContext& context) {
+  for (Parameter& p : context.parameters) {
+    if (p.present && !p.master.is_same(p.weight)) p.weight.copy_(p.master);
+  }
+}
 std::unique_ptr<Ops> ParallelStrategy::wrap_ops(std::unique_ptr<Ops> next, const RankContext&) {
   return next;
 }
@@ -63,7 +77,8 @@ std::unique_ptr<BlockRunner> ParallelStrategy::wrap_block(std::unique_ptr<BlockR
 std::unique_ptr<GradientSync> ParallelStrategy::gradient_sync(const RankContext&) {
   return nullptr;
 }
-std::unique_ptr<Schedule> ParallelStrategy::schedule(const RankContext&) { return nullptr; }
+void ParallelStrategy::unshard(std::span<const BlockSpec>) {}
+void ParallelStrategy::reshard(std::span<const BlockSpec>) {}
 std::vector<std::string> ParallelStrategy::engagement() const { return {}; }
 
 std::unique_ptr<Ops> Precision::wrap_ops(std::unique_ptr<Ops> next, const RankContext&) {

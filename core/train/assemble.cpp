@@ -1,17 +1,23 @@
 // assemble: the only place that knows in which order techniques meet a model.
 //
-//   parameters  declare -> tp cuts -> ep cuts -> dp_shard cuts -> initial values -> dtypes
+//   stages      pp cuts the list of blocks; the others' parameters are not on this rank
+//   parameters  declare -> tp cuts -> ep cuts -> dp_shard cuts what is stored
+//               -> storage -> initial values -> dtypes
 //   ops         kernels < compile < precision < cp < ep < tp      (inside to outside)
 //   blocks      model < recompute < compile < cp < tp < dp_shard < dp_replicate
-//   gradients   sink -> dp_shard -> dp_replicate -> clip -> optimizer
+//   gradients   sink -> dp_shard -> dp_replicate -> partial sums over tp -> clip -> optimizer
 #include "core/train/assemble.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
 
+#include "assay/error.h"
 #include "core/train/initialise.h"
 #include "core/train/model_runner.h"
 #include "core/train/recompute.h"
@@ -19,28 +25,63 @@
 namespace assay::train {
 namespace {
 
-constexpr std::array kPlacementOrder{MeshDim::tp, MeshDim::ep, MeshDim::dp_shard};
+constexpr std::array kPlacementOrder{MeshDim::tp, MeshDim::ep};
 constexpr std::array kOpsOrder{MeshDim::cp, MeshDim::ep, MeshDim::tp};
 constexpr std::array kBlockOrder{MeshDim::cp, MeshDim::tp, MeshDim::dp_shard,
                                  MeshDim::dp_replicate};
 constexpr std::array kSyncOrder{MeshDim::dp_shard, MeshDim::dp_replicate};
 
-ParallelStrategy* strategy(const Recipe& recipe, MeshDim dim) {
-  const auto found = recipe.parallel.find(dim);
-  return found == recipe.parallel.end() ? nullptr : found->second.get();
+int64_t microbatches(const Assembly& a) {
+  const BatchShape& batch = a.recipe.settings.batch;
+  return batch.global_batch / (batch.micro_batch * a.mesh.size(MeshGroup::batch));
+}
+
+Pipeline single_stage(size_t blocks, int64_t microbatches) {
+  Pipeline pipeline;
+  pipeline.blocks.emplace_back(blocks);
+  std::iota(pipeline.blocks[0].begin(), pipeline.blocks[0].end(), size_t{0});
+  pipeline.rank_of_stage = {0};
+  pipeline.actions = {accumulation_schedule(microbatches)};
+  return pipeline;
+}
+
+void add_stage(Assembly& a, size_t index, const std::vector<BlockSpec>& model_blocks) {
+  Stage& stage = a.stages.emplace_back();
+  stage.index = static_cast<int64_t>(index);
+  stage.first = index == 0;
+  stage.last = index + 1 == a.pipeline.blocks.size();
+  for (const size_t b : a.pipeline.blocks[index]) {
+    stage.blocks.push_back(model_blocks.at(b));
+    a.blocks.push_back(model_blocks[b]);
+    for (const int w : model_blocks[b].weights) {
+      const auto parameter = static_cast<size_t>(w);
+      if (std::ranges::find(stage.parameters, parameter) == stage.parameters.end()) {
+        stage.parameters.push_back(parameter);
+      }
+    }
+  }
+}
+
+void cut_stages(Assembly& a) {
+  const std::vector<BlockSpec> model_blocks = a.recipe.model->blocks();
+  a.step.microbatches = microbatches(a);
+  auto* pp = a.strategy(MeshDim::pp);
+  a.pipeline = pp ? pp->pipeline(model_blocks, a.mesh.degree(MeshDim::pp), a.step.microbatches)
+                  : single_stage(model_blocks.size(), a.step.microbatches);
+  for (size_t s = 0; s < a.pipeline.blocks.size(); ++s) {
+    if (a.pipeline.rank_of_stage.at(s) == a.mesh.coordinate(MeshDim::pp)) {
+      add_stage(a, s, model_blocks);
+    }
+  }
 }
 
 // The engine sums gradients per use: a tied weight is used by two blocks.
-std::vector<int> uses_of(const std::vector<BlockSpec>& blocks, size_t parameters) {
-  std::vector<int> uses(parameters, 0);
-  for (const BlockSpec& block : blocks) {
+std::vector<int> uses_on_this_rank(const Assembly& a) {
+  std::vector<int> uses(a.parameters.size(), 0);
+  for (const BlockSpec& block : a.blocks) {
     for (const int w : block.weights) ++uses[static_cast<size_t>(w)];
   }
   return uses;
-}
-
-Tensor as(const Tensor& value, at::ScalarType dtype) {
-  return value.scalar_type() == dtype ? value : value.to(dtype);
 }
 
 void declare_and_place(Assembly& a) {
@@ -49,23 +90,56 @@ void declare_and_place(Assembly& a) {
     p.spec = spec;
     p.placement = ParameterPlacement(spec);
     for (const MeshDim dim : kPlacementOrder) {
-      if (auto* s = strategy(a.recipe, dim)) s->place(p.placement, a.mesh);
+      if (auto* s = a.strategy(dim)) s->place(p.placement, a.mesh);
+    }
+    p.stored = p.placement;
+    if (auto* s = a.strategy(MeshDim::dp_shard)) s->shard(p.stored, a.mesh);
+  }
+  const auto uses = uses_on_this_rank(a);
+  for (size_t i = 0; i < uses.size(); ++i) a.parameters[i].present = uses[i] > 0;
+}
+
+// Under a pipeline gradients wait for REDUCE_GRAD.
+void gradient_final(Assembly& a, size_t parameter) {
+  if (a.context.pipelined || a.syncs.empty()) return;
+  GradientSync& sync = *a.syncs.front();
+  if (sync.arms(a.step.microbatch, a.step.microbatches)) sync.ready(parameter);
+}
+
+void prepare_sinks(Assembly& a) {
+  const auto uses = uses_on_this_rank(a);
+  const auto options = at::TensorOptions(a.recipe.precision->dtypes().main_grad).device(a.device);
+  for (size_t i = 0; i < a.parameters.size(); ++i) {
+    Parameter& p = a.parameters[i];
+    if (!p.present) continue;
+    p.sink.prepare(&a.step, uses[i], p.placement.box().size, options,
+                   [&a, i] { gradient_final(a, i); });
+  }
+}
+
+// One tensor serves as weight and master unless precision computes in another dtype than it keeps,
+// and one as sink and gradient unless a strategy reduces the one into the other.
+void allocate(Assembly& a) {
+  const Dtypes dtypes = a.recipe.precision->dtypes();
+  const auto empty = [&](const Box& box, at::ScalarType dtype) {
+    return at::empty(box.size, at::TensorOptions(dtype).device(a.device));
+  };
+  for (const auto& [dim, strategy] : a.recipe.parallel) strategy->prepare(a.context);
+  for (Parameter& p : a.parameters) {
+    if (!p.present) continue;
+    if (!p.weight.defined()) p.weight = empty(p.placement.box(), dtypes.compute);
+    if (!p.master.defined()) {
+      p.master = dtypes.master == dtypes.compute ? p.weight : empty(p.stored.box(), dtypes.master);
+    }
+    if (!p.gradient.defined()) {
+      p.sink.hold();
+      p.gradient = p.sink.total();
     }
   }
 }
 
-void prepare_sink(Assembly& a, size_t index, int uses) {
-  Parameter& p = a.parameters[index];
-  const Dtypes dtypes = a.recipe.precision->dtypes();
-  const auto options = at::TensorOptions(dtypes.main_grad).device(a.device);
-  p.sink.prepare(&a.step, uses, at::empty(p.placement.box().size, options), [&a, index] {
-    for (const auto& sync : a.syncs) sync->ready(index);
-  });
-}
-
 ParameterInfo info_of(const Parameter& p, const Dtypes& dtypes) {
-  return {p.spec.name, p.spec.shape,           p.spec.axes,
-          p.spec.role, p.placement.box().size, dtypes.param};
+  return {p.spec.name, p.spec.shape, p.spec.axes, p.spec.role, p.stored.box().size, dtypes.param};
 }
 
 // Every parameter of the model, so that a name glob is judged alike on every rank.
@@ -77,28 +151,26 @@ void check_optimizer(const Assembly& a) {
   a.recipe.optimizer->check(model);
 }
 
-// The weight that primitives read and the master that the optimizer updates: one tensor unless
-// precision computes in another dtype than it keeps.
 void initialise(Assembly& a) {
-  check_optimizer(a);
+  const at::NoGradGuard no_grad;
   const Dtypes dtypes = a.recipe.precision->dtypes();
-  const auto uses = uses_of(a.model_blocks, a.parameters.size());
   for (size_t i = 0; i < a.parameters.size(); ++i) {
     Parameter& p = a.parameters[i];
-    const Tensor value =
-        initial_value(p.spec, p.placement.box(), a.recipe.settings.seed, dtypes.master, a.device);
-    p.weight = as(as(value, dtypes.param), dtypes.compute);
-    prepare_sink(a, i, uses[i]);
+    if (!p.present) continue;
+    p.master.copy_(
+        initial_value(p.spec, p.stored.box(), a.recipe.settings.seed, dtypes.master, a.device));
     ParameterShard& shard = a.shards.emplace_back();
+    a.parameter_of.push_back(i);
     shard.name = p.spec.name;
     shard.weight = p.weight;
-    shard.master = dtypes.master == dtypes.compute ? p.weight : value;
+    shard.master = p.master;
     shard.decay = p.spec.shape.size() > 1;
     const ParameterInfo info = info_of(p, dtypes);
     for (const StateSlot& slot : a.recipe.optimizer->state_spec(info)) {
       shard.state.push_back(make_state(slot, info, a.device));
     }
   }
+  publish(a);
 }
 
 void stack_ops(Assembly& a) {
@@ -106,36 +178,35 @@ void stack_ops(Assembly& a) {
   a.ops = a.recipe.compile->wrap_ops(std::move(a.ops), a.context);    // plain local tensors
   a.ops = a.recipe.precision->wrap_ops(std::move(a.ops), a.context);  // casts and scales
   for (const MeshDim dim : kOpsOrder) {
-    if (auto* s = strategy(a.recipe, dim)) a.ops = s->wrap_ops(std::move(a.ops), a.context);
+    if (auto* s = a.strategy(dim)) a.ops = s->wrap_ops(std::move(a.ops), a.context);
   }
 }
 
 void stack_blocks(Assembly& a) {
-  a.blocks = model_runner(*a.recipe.model, *a.ops, a.parameters);
-  a.blocks = recompute_region(std::move(a.blocks), a.recipe.memory, a.context);
-  a.blocks = a.recipe.compile->wrap_block(std::move(a.blocks), a.context);
+  a.runner = model_runner(*a.recipe.model, *a.ops, a.parameters);
+  a.runner = recompute_region(std::move(a.runner), a.recipe.memory, a.context);
+  a.runner = a.recipe.compile->wrap_block(std::move(a.runner), a.context);
   for (const MeshDim dim : kBlockOrder) {
-    if (auto* s = strategy(a.recipe, dim)) a.blocks = s->wrap_block(std::move(a.blocks), a.context);
+    if (auto* s = a.strategy(dim)) a.runner = s->wrap_block(std::move(a.runner), a.context);
   }
 }
 
-void order_step(Assembly& a) {
-  const BatchShape& batch = a.recipe.settings.batch;
-  const int64_t microbatches =
-      batch.global_batch / (batch.micro_batch * a.mesh.size(MeshGroup::batch));
-  a.actions = accumulation_schedule(microbatches);
-  if (auto* s = strategy(a.recipe, MeshDim::pp)) {
-    const auto schedule = s->schedule(a.context);
-    const auto rank = static_cast<size_t>(a.mesh.coordinate(MeshDim::pp));
-    a.actions = schedule->actions(a.mesh.degree(MeshDim::pp), microbatches).at(rank);
-  }
+void chain_syncs(Assembly& a) {
   for (const MeshDim dim : kSyncOrder) {
-    auto* s = strategy(a.recipe, dim);
+    auto* s = a.strategy(dim);
     if (auto sync = s ? s->gradient_sync(a.context) : nullptr) a.syncs.push_back(std::move(sync));
   }
 }
 
 }  // namespace
+
+void publish(Assembly& a) {
+  const at::NoGradGuard no_grad;
+  if (auto* s = a.strategy(MeshDim::dp_shard)) return s->publish(a.context);
+  for (Parameter& p : a.parameters) {
+    if (p.present && !p.master.is_same(p.weight)) p.weight.copy_(p.master);
+  }
+}
 
 Tensor make_state(const StateSlot& slot, const ParameterInfo& info, at::Device device) {
   const auto options = at::TensorOptions(slot.dtype).device(device);
@@ -157,18 +228,32 @@ Assembly::Assembly(Recipe r, int rank, GroupSpec group_defaults, at::Device d)
       device(d),
       mesh(recipe.degrees, rank),
       groups(mesh, recipe.comm, std::move(group_defaults)),
-      context{mesh, groups,   *recipe.model, *recipe.precision,   parameters,
-              step, counters, device,        recipe.settings.seed},
-      model_blocks(recipe.model->blocks()) {}
+      context{mesh,       groups, *recipe.model,         *recipe.precision,
+              parameters, blocks, recipe.degrees.pp > 1, step,
+              counters,   device, recipe.settings.seed} {}
+
+ParallelStrategy* Assembly::strategy(MeshDim dim) const {
+  const auto found = recipe.parallel.find(dim);
+  return found == recipe.parallel.end() ? nullptr : found->second.get();
+}
+
+const ActionList& Assembly::actions() const {
+  return pipeline.actions.at(static_cast<size_t>(mesh.coordinate(MeshDim::pp)));
+}
 
 std::unique_ptr<Assembly> assemble(Recipe recipe, int rank, GroupSpec group_defaults,
                                    at::Device device) {
   auto a = std::make_unique<Assembly>(std::move(recipe), rank, std::move(group_defaults), device);
+  cut_stages(*a);
   declare_and_place(*a);
+  check_optimizer(*a);
+  prepare_sinks(*a);
+  allocate(*a);
   initialise(*a);
   stack_ops(*a);
   stack_blocks(*a);
-  order_step(*a);
+  chain_syncs(*a);
+  a->groups.reset_traffic();  // what is counted belongs to steps
   return a;
 }
 

@@ -2,6 +2,8 @@
 #include "core/train/batches.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/tensor.h>
 
 #include <algorithm>
 #include <utility>
@@ -10,37 +12,17 @@
 #include "core/train/counter_random.h"
 
 namespace assay::train {
-namespace {
-
-Microbatch stack(const std::vector<Sample>& samples, int64_t seq_len, at::Device device) {
-  const auto count = static_cast<int64_t>(samples.size());
-  Microbatch micro{
-      at::empty({count, seq_len}, at::kLong), at::empty({count, seq_len}, at::kLong), {}};
-  auto documents = std::make_shared<Documents>();
-  for (int64_t b = 0; b < count; ++b) {
-    const Sample& sample = samples[static_cast<size_t>(b)];
-    std::copy_n(sample.tokens.begin(), seq_len,
-                micro.ids.mutable_data_ptr<int64_t>() + b * seq_len);
-    std::copy_n(sample.labels.begin(), seq_len,
-                micro.labels.mutable_data_ptr<int64_t>() + b * seq_len);
-    documents->starts.push_back(sample.document_starts);
-  }
-  micro.documents = std::move(documents);
-  micro.ids = micro.ids.to(device);
-  micro.labels = micro.labels.to(device);
-  return micro;
-}
-
-}  // namespace
 
 Batches::Batches(std::shared_ptr<const DataSource> source, BatchShape shape, const Mesh& mesh,
-                 uint64_t seed, at::Device device)
+                 std::vector<int64_t> tokens, uint64_t seed, at::Device device)
     : source_(std::move(source)),
       shape_(shape),
       ranks_(mesh.size(MeshGroup::batch)),
       rank_(mesh.index(MeshGroup::batch)),
       train_rows_(source_->rows(Split::train, shape.seq_len)),
       validation_rows_(source_->rows(Split::validation, shape.seq_len)),
+      tokens_(std::move(tokens)),
+      counts_bytes_(mesh.coordinate(MeshDim::cp) == 0),
       seed_(seed),
       device_(device) {
   if (shape_.global_batch % (shape_.micro_batch * ranks_) != 0) {
@@ -84,15 +66,46 @@ Batch Batches::read(Split split, const std::vector<int64_t>& rows) const {
   std::vector<Sample> samples;
   for (const int64_t row : rows) {
     samples.push_back(source_->sample(split, row, shape_.seq_len));
-    batch.label_bytes += samples.back().label_bytes;
-    batch.valid_tokens += std::count_if(samples.back().labels.begin(), samples.back().labels.end(),
-                                        [](int64_t label) { return label >= 0; });
+    if (counts_bytes_) batch.label_bytes += samples.back().label_bytes;
+    batch.valid_tokens += valid_tokens(samples.back());
     if (static_cast<int64_t>(samples.size()) == shape_.micro_batch) {
-      batch.microbatches.push_back(stack(samples, shape_.seq_len, device_));
+      batch.microbatches.push_back(stack(samples));
       samples.clear();
     }
   }
   return batch;
+}
+
+int64_t Batches::valid_tokens(const Sample& sample) const {
+  const auto& labels = sample.labels;
+  if (tokens_.empty()) return std::ranges::count_if(labels, [](int64_t l) { return l >= 0; });
+  return std::ranges::count_if(tokens_,
+                               [&](int64_t t) { return labels[static_cast<size_t>(t)] >= 0; });
+}
+
+Microbatch Batches::stack(const std::vector<Sample>& samples) const {
+  const auto count = static_cast<int64_t>(samples.size());
+  Tensor ids = at::empty({count, shape_.seq_len}, at::kLong);
+  Tensor labels = at::empty_like(ids);
+  auto documents = std::make_shared<Documents>();
+  for (int64_t b = 0; b < count; ++b) {
+    const Sample& sample = samples[static_cast<size_t>(b)];
+    const int64_t offset = b * shape_.seq_len;
+    std::copy_n(sample.tokens.begin(), shape_.seq_len, ids.mutable_data_ptr<int64_t>() + offset);
+    std::copy_n(sample.labels.begin(), shape_.seq_len, labels.mutable_data_ptr<int64_t>() + offset);
+    documents->starts.push_back(sample.document_starts);
+  }
+  Microbatch micro;
+  if (!tokens_.empty()) {
+    const Tensor places = at::tensor(tokens_);
+    ids = ids.index_select(1, places);
+    labels = labels.index_select(1, places);
+    micro.positions.ids = places.unsqueeze(0).expand({count, -1}).contiguous().to(device_);
+  }
+  micro.ids = ids.to(device_);
+  micro.labels = labels.to(device_);
+  micro.documents = std::move(documents);
+  return micro;
 }
 
 }  // namespace assay::train

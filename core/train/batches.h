@@ -21,10 +21,11 @@ struct BatchShape {
 struct Microbatch {
   Tensor ids{};     ///< (B, S) int64
   Tensor labels{};  ///< (B, S) int64
+  Positions positions{};
   std::shared_ptr<const Documents> documents{};
 };
 
-/// The rows one rank reads in one step.
+/// The rows one rank reads in one step; under context parallelism its tokens of them.
 struct Batch {
   std::vector<Microbatch> microbatches{};
   int64_t valid_tokens = 0;  ///< of this rank: labels that are not ignored
@@ -35,8 +36,10 @@ struct Batch {
 /// global_batch samples; sample j of a step goes to batch rank j mod ranks (recipes 7.3).
 class ASSAY_API Batches {
  public:
+  /// `tokens`: places in a sequence that this rank holds, in its order; empty: all. Labels are
+  /// shifted before, positions and labels move along, document starts stay those of the whole row.
   Batches(std::shared_ptr<const DataSource> source, BatchShape shape, const Mesh& mesh,
-          uint64_t seed, at::Device device);
+          std::vector<int64_t> tokens, uint64_t seed, at::Device device);
 
   Batch train(int64_t step) const;
   /// Rows of the validation split in corpus order; batch `index` of an evaluation.
@@ -48,10 +51,14 @@ class ASSAY_API Batches {
  private:
   int64_t train_row(int64_t sample) const;
   Batch read(Split split, const std::vector<int64_t>& rows) const;
+  Microbatch stack(const std::vector<Sample>& samples) const;
+  int64_t valid_tokens(const Sample& sample) const;
 
   std::shared_ptr<const DataSource> source_;
   BatchShape shape_;
   int64_t ranks_, rank_, train_rows_, validation_rows_;
+  std::vector<int64_t> tokens_;
+  bool counts_bytes_;  ///< of the ranks that share a row, one
   uint64_t seed_;
   at::Device device_;
 };

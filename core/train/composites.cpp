@@ -28,7 +28,7 @@ Tensor attend_row(Ops& ops, const Tensor& q, const Tensor& k, const Tensor& v,
 
 Tensor attention(Ops& ops, const Tensor& q, const Tensor& k, const Tensor& v,
                  const AttentionSpec& spec) {
-  if (!spec.documents || spec.documents->starts.empty()) {
+  if (!spec.documents || spec.documents->starts.empty() || ops.masks_documents()) {
     return ops.attention_part(q, k, v, spec).out;
   }
   Tensors rows;

@@ -6,6 +6,13 @@
 
 namespace assay::train {
 
+/// Of the ranks that hold copies of a stored box, true on the one that comes first.
+ASSAY_API bool holds_first_copy(const Assembly& assembly, const Parameter& parameter);
+
+/// Sums gradients that are parts of a sum over a group (norms under sequence parallelism), one
+/// all_reduce per group in the precision's reduce dtype.
+ASSAY_API void sum_partial_gradients(Assembly& assembly);
+
 /// Hands each shard its reduced gradient.
 ASSAY_API void take_gradients(Assembly& assembly);
 

@@ -60,7 +60,8 @@ ParameterPlacement::ParameterPlacement(const ParameterSpec& spec)
 void ParameterPlacement::cut(MeshDim mesh_dim, int64_t dim, int64_t degree, int64_t index) {
   const auto d = static_cast<size_t>(dim);
   ASSAY_CHECK(d < box_.size.size() && index < degree, "a cut outside of parameter " + spec_.name);
-  const int64_t granule = d < spec_.axes.size() ? spec_.axes[d].granule : 1;
+  const bool by_meaning = mesh_dim != MeshDim::dp_shard && d < spec_.axes.size();
+  const int64_t granule = by_meaning ? spec_.axes[d].granule : 1;
   const int64_t granules = (box_.size[d] + granule - 1) / granule;
   const int64_t chunk = (granules + degree - 1) / degree * granule;
   const int64_t begin = std::min(index * chunk, box_.size[d]);
@@ -74,6 +75,17 @@ std::optional<int64_t> ParameterPlacement::cut_by(MeshDim mesh_dim) const {
     if (cut.mesh_dim == mesh_dim) return cut.tensor_dim;
   }
   return std::nullopt;
+}
+
+std::optional<int64_t> ParameterPlacement::dim_of(Axis axis) const {
+  for (size_t d = 0; d < spec_.axes.size(); ++d) {
+    if (spec_.axes[d].axis == axis) return static_cast<int64_t>(d);
+  }
+  return std::nullopt;
+}
+
+MeshGroup ParameterPlacement::shard_group() const {
+  return dim_of(Axis::expert) ? MeshGroup::efsdp : MeshGroup::fsdp;
 }
 
 }  // namespace assay

@@ -32,9 +32,11 @@ class Region : public std::enable_shared_from_this<Region> {
 
   Tensor forward() {
     if (Ledger* ledger = Ledger::current()) ledger->add(input_);
-    const SavedHooksScope hooks([self = shared_from_this()](const Tensor&) {
-      return [self, index = self->packed_++] { return self->value(index); };
-    });
+    const SavedHooksScope hooks(
+        [self = shared_from_this()](const Tensor&) {
+          return [self, index = self->packed_++] { return self->value(index); };
+        },
+        intercept::Packing::replays);
     if (!policy_.selective()) return body_(input_);
     const OpObserverScope watching([this](OpCall& call) { record(call); });
     number_ = 0;
@@ -102,10 +104,12 @@ class Region : public std::enable_shared_from_this<Region> {
     const at::ThreadLocalStateGuard as_in_forward(caller_);
     const at::AutoGradMode grad_on(true);
     {
-      const SavedHooksScope hooks([this](const Tensor& saved) {
-        values_.push_back(saved.detach());
-        return [] { return Tensor(); };
-      });
+      const SavedHooksScope hooks(
+          [this](const Tensor& saved) {
+            values_.push_back(saved.detach());
+            return [] { return Tensor(); };
+          },
+          intercept::Packing::replays);
       const Tensor input = input_.detach().requires_grad_();
       if (policy_.selective()) {
         const OpObserverScope watching([this](OpCall& call) { replay(call); });

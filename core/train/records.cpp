@@ -9,6 +9,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "assay/storage.h"
 #include "core/base/clock.h"
 #include "core/base/files.h"
 
@@ -114,14 +115,22 @@ void Records::memory_row(const std::string& phase, const intercept::HostMemory& 
 // Parameters, gradients and optimizer state are known exactly; activations come from the ledger;
 // what is left of the peak is other (temporaries, batches, tables).
 void Records::categories(const std::string& phase, int64_t peak) {
+  const auto bytes = [](const Tensor& t) {
+    return t.defined() && has_storage(t) ? static_cast<int64_t>(t.nbytes()) : 0;
+  };
   int64_t parameters = 0, gradients = 0, optimizer = 0;
   for (const ParameterShard& s : a_.shards) {
-    parameters += static_cast<int64_t>(s.weight.nbytes());
-    if (!s.master.is_same(s.weight)) optimizer += static_cast<int64_t>(s.master.nbytes());
-    for (const Tensor& t : s.state) optimizer += static_cast<int64_t>(t.nbytes());
+    for (const Tensor& t : s.state) optimizer += bytes(t);
   }
-  for (const Parameter& p : a_.parameters)
-    gradients += static_cast<int64_t>(p.sink.total().nbytes());
+  for (const Parameter& p : a_.parameters) {
+    if (!p.present) continue;
+    // Weights that come and go leave the master as what stands for the parameter between steps.
+    const int64_t weight = bytes(p.weight);
+    parameters += weight > 0 ? weight : bytes(p.master);
+    if (weight > 0 && !p.master.is_same(p.weight)) optimizer += bytes(p.master);
+    gradients += bytes(p.gradient);
+    if (!p.gradient.is_same(p.sink.total())) gradients += bytes(p.sink.total());
+  }
   int64_t rest = peak - parameters - gradients - optimizer;
   const int64_t saved = phase == "step" ? activation_bytes_ : 0;
   const int64_t activations = std::clamp<int64_t>(saved, 0, std::max<int64_t>(rest, 0));

@@ -13,19 +13,36 @@
 #include "core/train/ledger.h"
 
 namespace assay::train {
+namespace {
+
+std::vector<int64_t> tokens_of(const Assembly& a) {
+  auto* cp = a.strategy(MeshDim::cp);
+  return cp ? cp->tokens(a.recipe.settings.batch.seq_len, a.mesh) : std::vector<int64_t>{};
+}
+
+double sum_over(Assembly& a, MeshGroup group, double value) {
+  const PhaseScope control("control");
+  Tensor sum = at::full({1}, value, at::TensorOptions(at::kDouble).device(a.device));
+  a.groups(group).all_reduce(sum).wait();
+  return a.device.is_meta() ? value : sum.item<double>();
+}
+
+}  // namespace
 
 Trainer::Trainer(std::unique_ptr<Assembly> assembly)
     : assembly_(std::move(assembly)),
       batches_(assembly_->recipe.data, assembly_->recipe.settings.batch, assembly_->mesh,
-               assembly_->recipe.settings.seed, assembly_->device),
+               tokens_of(*assembly_), assembly_->recipe.settings.seed, assembly_->device),
       interpreter_(*assembly_) {}
 
 // Over the ranks that hold other tokens; informs only, so it is outside every closed form of bytes.
-double Trainer::global_sum(double value) {
-  const PhaseScope control("control");
-  Tensor sum = at::full({1}, value, at::TensorOptions(at::kDouble).device(assembly_->device));
-  assembly_->groups(MeshGroup::loss).all_reduce(sum).wait();
-  return assembly_->device.is_meta() ? value : sum.item<double>();
+double Trainer::global_sum(double value) { return sum_over(*assembly_, MeshGroup::loss, value); }
+
+// Every rank learns what the ranks of the last stage have seen.
+double Trainer::loss_total(const Tensor& loss_sum) {
+  const bool known = loss_sum.defined() && !loss_sum.is_meta();
+  const double sum = global_sum(known ? loss_sum.item<double>() : 0.0);
+  return sum_over(*assembly_, MeshGroup::pp, sum);
 }
 
 StepResult Trainer::step(int64_t number, bool measure_activations) {
@@ -50,8 +67,7 @@ StepResult Trainer::step(int64_t number, bool measure_activations) {
   }
   result.forward_s = parts.forward_s;
   result.backward_s = parts.backward_s;
-  const double sum = a.device.is_meta() ? 0.0 : parts.loss_sum.item<double>();
-  result.loss = global_sum(sum) / tokens;
+  result.loss = loss_total(parts.loss_sum) / tokens;
 
   update(number, result);
   result.tokens = a.recipe.settings.batch.global_batch * a.recipe.settings.batch.seq_len;
@@ -73,9 +89,7 @@ void Trainer::update(int64_t number, StepResult& result) {
   StepContext context{.step = number + 1, .lr = result.lr};
   context.group = [&a](const ParameterShard&) -> Communicator& { return a.groups(MeshDim::tp); };
   a.recipe.optimizer->step(a.shards, context);
-  for (ParameterShard& shard : a.shards) {
-    if (!shard.master.is_same(shard.weight)) shard.weight.copy_(shard.master);
-  }
+  publish(a);
   result.optimizer_s = monotonic_s() - start;
 }
 
@@ -85,7 +99,8 @@ EvalResult Trainer::evaluate(int64_t batches) {
   double loss = 0, tokens = 0, bytes = 0;
   for (int64_t i = 0; i < count; ++i) {
     const Batch batch = batches_.validation(i);
-    loss += interpreter_.evaluate(batch).item<double>();
+    const Tensor sum = interpreter_.evaluate(batch);
+    if (sum.defined()) loss += sum.item<double>();
     tokens += static_cast<double>(batch.valid_tokens);
     bytes += static_cast<double>(batch.label_bytes);
   }
@@ -93,7 +108,7 @@ EvalResult Trainer::evaluate(int64_t batches) {
   const double total = global_sum(tokens);
   result.tokens = static_cast<int64_t>(total);
   if (total > 0) {
-    result.loss = global_sum(loss) / total;
+    result.loss = sum_over(*assembly_, MeshGroup::pp, global_sum(loss)) / total;
     result.bytes_per_token = global_sum(bytes) / total;
   }
   result.wall_s = monotonic_s() - start;

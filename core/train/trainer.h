@@ -41,6 +41,7 @@ class ASSAY_API Trainer {
 
  private:
   double global_sum(double value);
+  double loss_total(const Tensor& loss_sum);
   void update(int64_t number, StepResult& result);
 
   std::unique_ptr<Assembly> assembly_;

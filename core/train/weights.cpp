@@ -2,33 +2,32 @@
 #include "core/train/weights.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
 
 #include <sstream>
 
 #include "assay/error.h"
+#include "core/train/gradients.h"
 #include "core/train/safetensors.h"
 
 namespace assay::train {
 namespace {
 
-// Gathers a tensor-parallel box; other cuts bring their own gather with the strategy that makes
-// them.
-Tensor whole_tensor(Assembly& a, size_t index) {
-  const ParameterPlacement& placement = a.parameters[index].placement;
-  Tensor value = a.shards[index].master.detach();
-  const auto dim = placement.cut_by(MeshDim::tp);
-  if (!dim) return value;
-  Communicator& tp = a.groups(MeshDim::tp);
-  const Tensor mine = value.movedim(*dim, 0).contiguous();
-  Shape shape = mine.sizes().vec();
-  shape[0] = placement.spec().shape[static_cast<size_t>(*dim)];
-  if (shape[0] != mine.size(0) * tp.size()) {
-    throw Error(placement.spec().name + " is cut unevenly over tp; exporting it is not supported",
-                "choose a mesh.tp that divides its dimension " + std::to_string(*dim));
+// The part of `tensor` (global shape) that lies in a box.
+Tensor part(Tensor tensor, const Box& box) {
+  for (size_t d = 0; d < box.size.size(); ++d) {
+    tensor = tensor.narrow(static_cast<int64_t>(d), box.begin[d], box.size[d]);
   }
-  Tensor out = at::empty(shape, mine.options());
-  tp.all_gather(out, mine).wait();
-  return out.movedim(0, *dim).contiguous();
+  return tensor;
+}
+
+// Every rank puts its box into zeros; ranks that hold copies of a box leave it to the first.
+Tensor whole_tensor(Assembly& a, size_t index) {
+  const Parameter& p = a.parameters[index];
+  Tensor tensor = at::zeros(p.spec.shape, at::TensorOptions(a.recipe.precision->dtypes().master));
+  if (p.present && holds_first_copy(a, p)) part(tensor, p.stored.box()).copy_(p.master);
+  a.groups(MeshGroup::world).all_reduce(tensor).wait();
+  return tensor;
 }
 
 std::string shape_text(at::IntArrayRef shape) {
@@ -73,16 +72,10 @@ void import_weights(Assembly& a, const std::filesystem::path& file) {
   const at::NoGradGuard no_grad;
   const NamedTensors tensors = read_safetensors(file);
   check_names(a, tensors, file);
-  for (size_t i = 0; i < a.parameters.size(); ++i) {
-    Tensor value = tensors.at(a.parameters[i].spec.name);
-    const Box& box = a.parameters[i].placement.box();
-    for (size_t d = 0; d < box.size.size(); ++d) {
-      value = value.narrow(static_cast<int64_t>(d), box.begin[d], box.size[d]);
-    }
-    a.shards[i].master.copy_(value);
-    if (!a.shards[i].master.is_same(a.shards[i].weight))
-      a.shards[i].weight.copy_(a.shards[i].master);
+  for (Parameter& p : a.parameters) {
+    if (p.present) p.master.copy_(part(tensors.at(p.spec.name), p.stored.box()));
   }
+  publish(a);
 }
 
 }  // namespace assay::train

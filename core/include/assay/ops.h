@@ -80,9 +80,13 @@ class ASSAY_API Ops {
   /// y = x * cos + (-x[dh/2:], x[:dh/2]) * sin, computed in the statistics dtype.
   virtual Tensor rope(const Tensor& x, const Positions& positions, const RopeSpec& spec) = 0;
 
-  /// q (B, S, H * dh), k and v (B, S, Hkv * dh), H a multiple of Hkv (GQA, arXiv:2305.13245).
+  /// q (B, S, H * dh), k and v (B, Sk, Hkv * dh), H a multiple of Hkv (GQA, arXiv:2305.13245).
+  /// Causal: Sk >= S and the last query sees the last key (query i sees keys 0 .. i + Sk - S).
   virtual AttentionPart attention_part(const Tensor& q, const Tensor& k, const Tensor& v,
                                        const AttentionSpec& spec) = 0;
+  /// True: attention_part() obeys spec.documents itself (a layer that holds a part of the sequence
+  /// only); else attention() calls it once per document.
+  virtual bool masks_documents() const;
 
   virtual Tensor pointwise(Pointwise kind, std::span<const Tensor> inputs) = 0;
 
@@ -103,6 +107,7 @@ class ASSAY_API OpsLayer : public Ops {
   Tensor rope(const Tensor& x, const Positions& positions, const RopeSpec& spec) override;
   AttentionPart attention_part(const Tensor& q, const Tensor& k, const Tensor& v,
                                const AttentionSpec& spec) override;
+  bool masks_documents() const override;
   Tensor pointwise(Pointwise kind, std::span<const Tensor> inputs) override;
   CrossEntropyStats ce_stats(const Tensor& hidden, const Weight& head,
                              const Tensor& labels) override;

@@ -65,7 +65,8 @@ class ASSAY_API ParameterPlacement {
   explicit ParameterPlacement(const ParameterSpec& spec);
 
   /// Keeps part `index` of `degree` of tensor dimension `dim`: chunks of ceil(size / degree),
-  /// rounded up to the granule; the last may be smaller or empty.
+  /// rounded up to the axis' granule (not for dp_shard, which cuts storage and no meaning); the
+  /// last may be smaller or empty.
   void cut(MeshDim mesh_dim, int64_t dim, int64_t degree, int64_t index);
 
   const ParameterSpec& spec() const { return spec_; }
@@ -73,10 +74,15 @@ class ASSAY_API ParameterPlacement {
   const std::vector<Cut>& cuts() const { return cuts_; }
   /// The tensor dimension that `mesh_dim` cut, if it did.
   std::optional<int64_t> cut_by(MeshDim mesh_dim) const;
+  /// The first tensor dimension on `axis`.
+  std::optional<int64_t> dim_of(Axis axis) const;
+  /// Ranks that hold the same local box and other tokens, apart from dp_replicate: `fsdp`, for
+  /// expert weights `efsdp`. Storage is cut and gradients are summed over them.
+  MeshGroup shard_group() const;
 
-  /// The gradient on each tp rank is a part of a sum (an unsharded weight applied to sequence
-  /// shards): reduced over tp after the data-parallel reduction.
-  bool partial_over_tp = false;
+  /// The gradient of each rank of this group is a part of a sum (an unsharded weight applied to
+  /// sequence shards): summed after the data-parallel reductions, on the stored box.
+  std::optional<MeshGroup> partial_over{};
 
  private:
   ParameterSpec spec_;

@@ -12,12 +12,19 @@ namespace assay {
 
 class Model;
 class Precision;
+struct BlockSpec;
 
-/// One parameter on this rank: its placement, and the sink that collects its gradient.
+/// One parameter on this rank. Two boxes: the local one, which primitives read and sinks collect
+/// (cut by tp and ep), and within it the stored one, which the optimizer updates and checkpoints
+/// hold (cut by dp_shard as well; the same box otherwise).
 struct Parameter {
   ParameterSpec spec{};
-  ParameterPlacement placement{};
-  Tensor weight{};  ///< what primitives read: local box, compute dtype
+  ParameterPlacement placement{};  ///< the local box
+  ParameterPlacement stored{};     ///< the stored box
+  bool present = true;             ///< false: its blocks run on other pipeline ranks; no tensors
+  Tensor weight{};                 ///< local box, compute dtype
+  Tensor master{};                 ///< stored box, master dtype; `weight` itself where equal
+  Tensor gradient{};  ///< stored box, main-gradient dtype, reduced; the sink's total where equal
   GradientSink sink{};
 };
 
@@ -30,7 +37,9 @@ struct RankContext {
   GroupMap& groups;
   const Model& model;
   const Precision& precision;
-  std::vector<Parameter>& parameters;  ///< order of Model::parameters()
+  std::vector<Parameter>& parameters;    ///< order of Model::parameters()
+  const std::vector<BlockSpec>& blocks;  ///< that run on this rank, in order
+  bool pipelined;  ///< parameters are made whole, and gradients reduced, by actions only
   StepState& step;
   Counters& counters;
   at::Device device;

@@ -13,7 +13,7 @@ namespace assay {
 /// What the schedule announces before each F, B, I or W (design: one per rank).
 struct StepState {
   int64_t microbatch = 0;
-  bool armed = false;      ///< this microbatch's gradients may start communication
+  int64_t microbatches = 1;
   bool deferring = false;  ///< I: thunks are queued for W instead of run
   std::vector<std::function<void()>> deferred;
 };
@@ -27,9 +27,15 @@ class ASSAY_API GradientSink {
  public:
   using Thunk = std::function<Tensor()>;
 
-  /// `uses` per microbatch as declared by the block list; `on_final` runs when the last of them
-  /// has been added in an armed microbatch.
+  /// `uses` per microbatch as declared by the block list; `on_final` runs in each microbatch when
+  /// the last of them has been added.
   void prepare(StepState* step, int uses, Tensor total, std::function<void()> on_final);
+  /// The same, transient: total() exists from the first add until release() only, so that memory
+  /// holds the gradients that are on their way and no others.
+  void prepare(StepState* step, int uses, Shape shape, at::TensorOptions options,
+               std::function<void()> on_final);
+  void hold();     ///< makes total() now and keeps it
+  void release();  ///< forgets the gradient, which has been handed on; frees a transient total
 
   /// The gradient of one use: same shape as total(), any floating dtype.
   void add(Thunk gradient);
@@ -40,20 +46,26 @@ class ASSAY_API GradientSink {
   const Tensor& total() const { return total_; }
   bool has_gradient() const { return filled_; }
 
-  /// Forgets the step's gradient (no memory traffic: the next add overwrites).
+  /// Forgets the step's gradient and half-counted uses (no memory traffic: the next add
+  /// overwrites).
   void reset();
 
-  /// A parameter that no use reached in this step reports a zero gradient.
+  /// A parameter that no use reached in this step reports a zero gradient (unless transient: then
+  /// has_gradient() tells).
   void finish();
 
  private:
   void submit(std::function<void()> run);
+  void allocate();
   void count_use();
 
   StepState* step_ = nullptr;
   int uses_ = 0;
   int seen_ = 0;
   bool filled_ = false;
+  bool transient_ = false;
+  Shape shape_;
+  at::TensorOptions options_;
   Tensor total_;
   std::function<void()> on_final_;
 };

@@ -21,25 +21,27 @@ std::vector<std::vector<size_t>> plan_buckets(const std::vector<int64_t>& bytes,
   return buckets;
 }
 
-std::vector<Bucket> make_buckets(std::vector<Parameter>& parameters, int64_t bucket_bytes,
-                                 int64_t multiple) {
+std::vector<Bucket> make_buckets(std::vector<Parameter>& parameters, int64_t bucket_bytes) {
   const at::NoGradGuard no_grad;
+  std::vector<size_t> present;
   std::vector<int64_t> bytes;
-  for (const Parameter& p : parameters) {
-    bytes.push_back(static_cast<int64_t>(p.sink.total().nbytes()));
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!parameters[i].present) continue;
+    present.push_back(i);
+    bytes.push_back(static_cast<int64_t>(parameters[i].gradient.nbytes()));
   }
   std::vector<Bucket> buckets;
   for (std::vector<size_t>& members : plan_buckets(bytes, bucket_bytes)) {
+    for (size_t& member : members) member = present[member];
     int64_t length = 0;
-    for (const size_t i : members) length += parameters[i].sink.total().numel();
-    length = (length + multiple - 1) / multiple * multiple;
-    const Tensor flat = at::zeros({length}, parameters[members[0]].sink.total().options());
+    for (const size_t i : members) length += parameters[i].gradient.numel();
+    const Tensor flat = at::zeros({length}, parameters[members[0]].gradient.options());
     int64_t offset = 0;
     for (const size_t i : members) {
-      Tensor total = parameters[i].sink.total();  // the sink's own tensor: moved, not replaced
-      const Tensor place = flat.narrow(0, offset, total.numel()).view(total.sizes());
-      offset += total.numel();
-      total.set_(place.storage(), place.storage_offset(), place.sizes(), place.strides());
+      Tensor gradient = parameters[i].gradient;  // the tensor itself is moved, not replaced
+      const Tensor place = flat.narrow(0, offset, gradient.numel()).view(gradient.sizes());
+      offset += gradient.numel();
+      gradient.set_(place.storage(), place.storage_offset(), place.sizes(), place.strides());
     }
     buckets.push_back({std::move(members), flat});
   }

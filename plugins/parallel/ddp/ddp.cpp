@@ -31,22 +31,20 @@ class DdpSync final : public GradientSync {
     forget();
   }
 
-  bool arms(int64_t microbatch, int64_t microbatches) const override {
-    return armed_ = microbatch + 1 == microbatches;
-  }
-
   void ready(size_t parameter) override {
-    if (!armed_) return;  // armed for another strategy
+    if (is_ready_[parameter]) return;
+    is_ready_[parameter] = true;
     --missing_[bucket_of_[parameter]];
     while (overlap_ && next_ < buckets_.size() && missing_[next_] == 0) start(next_++);
   }
 
-  void flush() override {
-    while (next_ < buckets_.size()) start(next_++);
+  void flush(std::span<const size_t> parameters) override {
+    for (const size_t parameter : parameters) ready(parameter);
   }
 
   void wait() override {
     const at::NoGradGuard no_grad;
+    while (next_ < buckets_.size()) start(next_++);
     for (size_t b = 0; b < calls_.size(); ++b) {
       calls_[b].work.wait();
       if (calls_[b].reduced.defined()) buckets_[b].flat.copy_(calls_[b].reduced);
@@ -72,6 +70,7 @@ class DdpSync final : public GradientSync {
   void forget() {
     missing_.clear();
     for (const Bucket& bucket : buckets_) missing_.push_back(bucket.members.size());
+    is_ready_.assign(bucket_of_.size(), false);
     next_ = 0;
   }
 
@@ -84,7 +83,7 @@ class DdpSync final : public GradientSync {
   std::vector<Call> calls_;        ///< by bucket
   std::vector<size_t> missing_;    ///< by bucket: gradients that are not final
   size_t next_ = 0;                ///< the bucket that starts next, on every rank in this order
-  mutable bool armed_ = false;     ///< the last answer of arms()
+  std::vector<bool> is_ready_;     ///< by parameter
 };
 
 }  // namespace

@@ -109,10 +109,10 @@ TEST(SavedHooks, SeeEverySavedTensorAndMayReplaceIt) {
         return saved.mul(10);
       };
     });
-    EXPECT_TRUE(saved_hooks_active());
+    EXPECT_NE(innermost_pack(), nullptr);
     y = x.square().sum();
   }
-  EXPECT_FALSE(saved_hooks_active());
+  EXPECT_EQ(innermost_pack(), nullptr);
   y.backward();
   EXPECT_EQ(packed, 1);
   EXPECT_EQ(unpacked, 1);

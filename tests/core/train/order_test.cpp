@@ -130,7 +130,7 @@ std::multiset<int64_t> rows_of_step(int64_t ranks, int64_t step) {
     degrees.dp_replicate = ranks;
     const Batches batches(std::make_shared<Rows>(),
                           {.global_batch = 8, .micro_batch = 2, .seq_len = 1}, Mesh(degrees, rank),
-                          3, at::kCPU);
+                          {}, 3, at::kCPU);
     for (const Microbatch& micro : batches.train(step).microbatches) {
       for (int64_t i = 0; i < 2; ++i) rows.insert(micro.ids[i][0].item<int64_t>());
     }
@@ -152,9 +152,10 @@ TEST(Batches, AnEpochVisitsEveryRowOnce) {
 }
 
 TEST(Batches, RefusesABatchThatDoesNotDivide) {
-  EXPECT_THROW(Batches(std::make_shared<Rows>(),
-                       {.global_batch = 8, .micro_batch = 3, .seq_len = 1}, Mesh(), 1, at::kCPU),
-               Error);
+  EXPECT_THROW(
+      Batches(std::make_shared<Rows>(), {.global_batch = 8, .micro_batch = 3, .seq_len = 1}, Mesh(),
+              {}, 1, at::kCPU),
+      Error);
 }
 
 }  // namespace

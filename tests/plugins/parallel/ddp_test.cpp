@@ -53,23 +53,27 @@ struct Replica {
       : mesh({.dp_replicate = n}, rank),
         groups(mesh, std::move(backend), {.rendezvous = rendezvous, .timeout_ns = 20'000'000'000}),
         precision(dtypes),
-        context{mesh, groups, model, precision, parameters, step, counters, device, 1} {
+        context{mesh,  groups, model,    precision, parameters, blocks,
+                false, step,   counters, device,    1} {
     parameters.resize(kSizes.size());
     for (size_t i = 0; i < kSizes.size(); ++i) {
       const auto total =
           at::zeros({kSizes[i]}, at::TensorOptions().dtype(dtypes.main_grad).device(device));
+      parameters[i].gradient = total;
       parameters[i].sink.prepare(&step, 1, total, [this, i] {
-        if (sync) sync->ready(i);
+        if (sync && sync->arms(step.microbatch, step.microbatches)) sync->ready(i);
       });
+      indices.push_back(i);
     }
     sync = Ddp(options).gradient_sync(context);
   }
 
   /// The gradients of one microbatch, last parameter first; parameter 2 gets none in the last one.
   void backward(int64_t microbatch, int64_t microbatches) {
-    step.armed = sync->arms(microbatch, microbatches);
+    step.microbatch = microbatch;
+    step.microbatches = microbatches;
     for (size_t i = parameters.size(); i-- > 0;) {
-      if (i == 2 && step.armed) continue;
+      if (i == 2 && microbatch + 1 == microbatches) continue;
       const double value = (static_cast<double>(i) + 1) * (mesh.rank() + 1);
       GradientSink& sink = parameters[i].sink;
       sink.add([&] { return at::full_like(sink.total(), value); });
@@ -80,7 +84,7 @@ struct Replica {
     for (Parameter& p : parameters) p.sink.reset();
     for (int64_t m = 0; m < microbatches; ++m) backward(m, microbatches);
     for (Parameter& p : parameters) p.sink.finish();
-    sync->flush();
+    sync->flush(indices);
     sync->wait();
   }
 
@@ -89,6 +93,8 @@ struct Replica {
   StubModel model;
   StubPrecision precision;
   std::vector<Parameter> parameters;
+  std::vector<size_t> indices;
+  std::vector<BlockSpec> blocks;
   StepState step;
   Counters counters;
   RankContext context;
@@ -123,10 +129,13 @@ TEST(DdpBuckets, ReverseOrderClosedWhenFull) {
 TEST(DdpBuckets, TotalsBecomeViewsOfOneBuffer) {
   std::vector<Parameter> parameters(2);
   StepState step;
-  for (Parameter& p : parameters) p.sink.prepare(&step, 1, at::zeros({2, 3}), {});
-  const auto buckets = make_buckets(parameters, 1 << 20, 8);
+  for (Parameter& p : parameters) {
+    p.gradient = at::zeros({2, 3});
+    p.sink.prepare(&step, 1, p.gradient, {});
+  }
+  const auto buckets = make_buckets(parameters, 1 << 20);
   ASSERT_EQ(buckets.size(), 1u);
-  EXPECT_EQ(buckets[0].flat.numel(), 16);
+  EXPECT_EQ(buckets[0].flat.numel(), 12);
   parameters[0].sink.add([] { return at::full({2, 3}, 7.0); });
   EXPECT_EQ(buckets[0].flat[6].item<float>(), 7);
   EXPECT_EQ(buckets[0].flat[5].item<float>(), 0);

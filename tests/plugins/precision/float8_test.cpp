@@ -47,7 +47,9 @@ struct Rank {
   std::vector<Parameter> parameters{};
   StepState step{};
   Counters counters{};
-  RankContext context{mesh, groups, model, float8, parameters, step, counters, at::kCPU, 1};
+  std::vector<BlockSpec> blocks;
+  RankContext context{mesh,  groups, model,    float8,   parameters, blocks,
+                      false, step,   counters, at::kCPU, 1};
   std::unique_ptr<Ops> ops;
 };
 
