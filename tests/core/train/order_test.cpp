@@ -101,16 +101,6 @@ TEST(LrSchedule, TablesOfTheSpecification) {
               {.5, 1, 1, 1, 1, 1, 1, .55, .3636, .2206});
 }
 
-TEST(Actions, PrintAndParseAreInverse) {
-  for (const char* text : {"0F1", "12B0", "1I3", "1W3", "0SEND_F1", "2RECV_B7", "0UNSHARD",
-                           "3RESHARD", "0REDUCE_GRAD"}) {
-    EXPECT_EQ(print(parse_action(text)), text);
-  }
-  for (const char* text : {"", "F0", "0X1", "0F", "0F1x", "0UNSHARD3", "-1F0"}) {
-    EXPECT_THROW(parse_action(text), Error) << text;
-  }
-}
-
 class Rows : public DataSource {  // one token per row, its number
  public:
   int64_t vocabulary() const override { return 64; }
