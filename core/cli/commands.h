@@ -14,11 +14,13 @@ namespace assay::cli {
 struct Context;
 
 void add_plan(CLI::App& app, Context& context);
+void add_dryrun(CLI::App& app, Context& context);
 void add_run(CLI::App& app, Context& context);
 void add_resume(CLI::App& app, Context& context);
 void add_status(CLI::App& app, Context& context);
 void add_log(CLI::App& app, Context& context);
 void add_compare(CLI::App& app, Context& context);
+void add_diff(CLI::App& app, Context& context);
 void add_report(CLI::App& app, Context& context);
 void add_sql(CLI::App& app, Context& context);
 void add_export(CLI::App& app, Context& context);

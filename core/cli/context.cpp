@@ -161,11 +161,13 @@ grid::PlanRequest plan_request(const Context& context, const std::filesystem::pa
 
 void add_commands(CLI::App& app, Context& context) {
   add_plan(app, context);
+  add_dryrun(app, context);
   add_run(app, context);
   add_resume(app, context);
   add_status(app, context);
   add_log(app, context);
   add_compare(app, context);
+  add_diff(app, context);
   add_report(app, context);
   add_sql(app, context);
   add_export(app, context);

@@ -147,7 +147,7 @@ nlohmann::json plan_json(const grid::Plan& plan) {
   return json;
 }
 
-std::string cell_text(const grid::Plan& plan, const std::string& which) {
+const grid::Cell& find_cell(const grid::Plan& plan, const std::string& which) {
   std::vector<const grid::Cell*> found;
   std::vector<std::string> slugs;
   for (const grid::Cell& cell : plan.cells) {
@@ -160,7 +160,11 @@ std::string cell_text(const grid::Plan& plan, const std::string& which) {
                 near.empty() ? "assay plan lists the cells" : near);
   }
   if (found.size() > 1) throw Error("'" + which + "' is the beginning of several cell ids");
-  const grid::Cell& cell = *found[0];
+  return *found[0];
+}
+
+std::string cell_text(const grid::Plan& plan, const std::string& which) {
+  const grid::Cell& cell = find_cell(plan, which);
   std::string text = "cell      " + cell.slug + "\ncell_id   " + cell.cell_id + "\nrecipe_id " +
                      cell.recipe_id + "\nconfig_id " + cell.config_id + "\n";
   size_t key_width = 0, value_width = 0;

@@ -16,8 +16,11 @@ std::string plan_text(const grid::Plan& plan);
 std::string plan_markdown(const grid::Plan& plan);
 nlohmann::json plan_json(const grid::Plan& plan);
 
-/// The cell whose slug or id begins with `which`; throws Error when it is none or several. The plan
-/// has to carry origins.
+/// The cell whose slug is `which` or whose id begins with it; throws Error when it is none (with
+/// the nearest slug) or several.
+const grid::Cell& find_cell(const grid::Plan& plan, const std::string& which);
+
+/// That cell with the origin of each value; the plan has to carry origins.
 std::string cell_text(const grid::Plan& plan, const std::string& which);
 
 }  // namespace assay::cli

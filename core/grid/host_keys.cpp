@@ -66,6 +66,10 @@ std::vector<OptionSpec> cell_keys() {
                   .type = OptionType::boolean,
                   .default_value = false,
                   .doc = "write the final weights to model.safetensors in the run's folder"});
+  OptionSpec trace = choice("train.trace", {"off", "blocks", "ops"},
+                            "record digests of every step, for assay diff (slow)");
+  trace.affects = Affects::speed;
+  keys.push_back(std::move(trace));
   std::sort(keys.begin(), keys.end(),
             [](const OptionSpec& a, const OptionSpec& b) { return a.name < b.name; });
   return keys;

@@ -39,21 +39,21 @@ bool is_lowered(const std::vector<ActionList>& lists) {
 
 class Clocks {
  public:
-  Clocks(const std::vector<ActionList>& lists, Flow& flow, const ChunkTimes& times)
-      : lists_(lists), flow_(flow), times_(times), free_(lists.size(), 0) {
+  Clocks(const std::vector<ActionList>& lists, Flow& flow, const UnitTime& time, double latency)
+      : lists_(lists), flow_(flow), time_(time), latency_(latency), free_(lists.size(), 0) {
     line_.ranks.resize(lists.size());
     line_.busy.resize(lists.size(), 0);
   }
 
   bool run(size_t rank, std::span<const Action> unit) {
     if (!flow_.ready(unit)) return false;
-    const double time = duration(unit, times_);
-    const double available = flow_.available(unit, times_.latency);
+    const double available = flow_.available(unit, latency_);
     if (is_compute(unit.front().kind)) {
+      const auto index = static_cast<size_t>(unit.data() - lists_[rank].data());
+      const double time = time_(rank, index, unit);
       const double start = std::max(free_[rank], available);
       free_[rank] = start + time;
       line_.busy[rank] += time;
-      const auto index = static_cast<size_t>(unit.data() - lists_[rank].data());
       line_.ranks[rank].push_back({index, unit.size(), start, free_[rank]});
       for (const Action& action : unit) flow_.finish(action, free_[rank]);
     } else {
@@ -71,7 +71,8 @@ class Clocks {
  private:
   const std::vector<ActionList>& lists_;
   Flow& flow_;
-  const ChunkTimes times_;
+  const UnitTime& time_;
+  const double latency_;
   std::vector<double> free_;  // when each rank has finished what it has started
   Timeline line_{};
 };
@@ -89,8 +90,16 @@ int64_t peak_chunks(const ActionList& list) {
 
 Timeline simulate(const std::vector<ActionList>& lists, const std::vector<int64_t>& rank_of_stage,
                   int64_t microbatches, const ChunkTimes& times) {
+  const UnitTime time = [&](size_t, size_t, std::span<const Action> unit) {
+    return duration(unit, times);
+  };
+  return simulate(lists, rank_of_stage, microbatches, time, times.latency);
+}
+
+Timeline simulate(const std::vector<ActionList>& lists, const std::vector<int64_t>& rank_of_stage,
+                  int64_t microbatches, const UnitTime& time, double latency) {
   Flow flow(rank_of_stage, microbatches, is_lowered(lists));
-  Clocks clocks(lists, flow, times);
+  Clocks clocks(lists, flow, time, latency);
   const auto heads = walk(
       lists, [&](size_t rank, std::span<const Action> unit) { return clocks.run(rank, unit); });
   if (!at_end(lists, heads)) throw_dead_lock(lists, flow, heads);

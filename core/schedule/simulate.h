@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "assay/pipeline.h"
@@ -40,6 +42,12 @@ struct Timeline {
 /// The lists must be valid otherwise (validate.h).
 Timeline simulate(const std::vector<ActionList>& lists, const std::vector<int64_t>& rank_of_stage,
                   int64_t microbatches, const ChunkTimes& times = {});
+
+/// Time of a unit of `rank`'s list that starts at `index`.
+using UnitTime = std::function<double(size_t rank, size_t index, std::span<const Action> unit)>;
+/// The same with a time for every unit, say measured ones.
+Timeline simulate(const std::vector<ActionList>& lists, const std::vector<int64_t>& rank_of_stage,
+                  int64_t microbatches, const UnitTime& time, double latency);
 
 /// Most chunks alive at once: +1 at F, -1 at B or W.
 int64_t peak_chunks(const ActionList& list);

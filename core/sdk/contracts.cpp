@@ -7,7 +7,6 @@
 #include "assay/optimizer.h"
 #include "assay/parallel.h"
 #include "assay/precision.h"
-#include "assay/schedule.h"
 
 namespace assay {
 
@@ -18,7 +17,6 @@ Model::~Model() = default;
 BlockRunner::~BlockRunner() = default;
 GradientSync::~GradientSync() = default;
 ParallelStrategy::~ParallelStrategy() = default;
-Schedule::~Schedule() = default;
 MemoryPolicy::~MemoryPolicy() = default;
 Precision::~Precision() = default;
 CompileBackend::~CompileBackend() = default;

@@ -4,7 +4,7 @@
 //   parameters  declare -> tp cuts -> ep cuts -> dp_shard cuts what is stored
 //               -> storage -> initial values -> dtypes
 //   ops         kernels < compile < precision < cp < ep < tp      (inside to outside)
-//   blocks      model < recompute < compile < cp < tp < dp_shard < dp_replicate
+//   blocks      model < recompute < compile < cp < tp < dp_shard < dp_replicate < trace
 //   gradients   sink -> dp_shard -> dp_replicate -> partial sums over tp -> clip -> optimizer
 #include "core/train/assemble.h"
 
@@ -189,6 +189,9 @@ void stack_blocks(Assembly& a) {
   for (const MeshDim dim : kBlockOrder) {
     if (auto* s = a.strategy(dim)) a.runner = s->wrap_block(std::move(a.runner), a.context);
   }
+  if (a.recipe.settings.trace == TraceLevel::off) return;
+  a.trace = std::make_unique<Trace>(a.recipe.settings.trace, a.context, a.sequence_parts());
+  a.runner = a.trace->wrap(std::move(a.runner));
 }
 
 void chain_syncs(Assembly& a) {
@@ -235,6 +238,12 @@ Assembly::Assembly(Recipe r, int rank, GroupSpec group_defaults, at::Device d)
 ParallelStrategy* Assembly::strategy(MeshDim dim) const {
   const auto found = recipe.parallel.find(dim);
   return found == recipe.parallel.end() ? nullptr : found->second.get();
+}
+
+int64_t Assembly::sequence_parts() const {
+  int64_t parts = 1;
+  for (const auto& [dim, strategy] : recipe.parallel) parts *= strategy->sequence_parts(mesh);
+  return parts;
 }
 
 const ActionList& Assembly::actions() const {

@@ -24,7 +24,9 @@ struct ASSAY_API Assembly {
   Assembly& operator=(const Assembly&) = delete;
 
   ParallelStrategy* strategy(MeshDim dim) const;  ///< null where the dimension is not in use
-  const ActionList& actions() const;              ///< of this pipeline rank
+  /// In how many parts the sequence is cut between blocks.
+  int64_t sequence_parts() const;
+  const ActionList& actions() const;  ///< of this pipeline rank
 
   Recipe recipe;
   at::Device device;
@@ -38,6 +40,7 @@ struct ASSAY_API Assembly {
   std::vector<Parameter> parameters;
   RankContext context;
   std::unique_ptr<Ops> ops;
+  std::unique_ptr<Trace> trace;  ///< null unless train.trace asks for it
   std::unique_ptr<BlockRunner> runner;
   std::vector<std::unique_ptr<GradientSync>> syncs;  ///< a chain: dp_shard's, then dp_replicate's
   std::vector<ParameterShard> shards;                ///< what the optimizer updates

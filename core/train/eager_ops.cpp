@@ -20,9 +20,8 @@ class EagerOps : public Ops {
         {anchor},
         [&](const Tensors&, Tensors&) { return Tensors{call_embedding(ids, table.tensor)}; },
         [ids, sink = table.sink](const Tensors&, const Tensors& dy) {
-          sink->add([ids, dy = dy[0], sink] {
-            return call_embedding_dtable(ids, dy, sink->total());
-          });
+          sink->add(
+              [ids, dy = dy[0], sink] { return call_embedding_dtable(ids, dy, sink->total()); });
           return Tensors{Tensor()};  // enough: the hooks on the anchor run all the same
         })[0];
   }

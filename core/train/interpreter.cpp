@@ -41,11 +41,8 @@ bool is_backward(ActionKind kind) {
 
 }  // namespace
 
-Interpreter::Interpreter(Assembly& assembly) : a_(assembly) {
-  for (const auto& [dim, strategy] : a_.recipe.parallel) {
-    residual_parts_ *= strategy->sequence_parts(a_.mesh);
-  }
-}
+Interpreter::Interpreter(Assembly& assembly)
+    : a_(assembly), residual_parts_(assembly.sequence_parts()) {}
 
 StepParts Interpreter::run(const Batch& batch, double global_tokens) {
   StepParts parts;

@@ -77,6 +77,13 @@ bool in_use(MeshDim dim, const MeshDegrees& d) {
   return Mesh(d, 0).degree(dim) > 1;
 }
 
+TraceLevel trace_level(const std::string& name) {
+  if (name == "off") return TraceLevel::off;
+  if (name == "blocks") return TraceLevel::blocks;
+  if (name == "ops") return TraceLevel::ops;
+  throw Error("train.trace does not take '" + name + "'", "off, blocks, ops");
+}
+
 TrainSettings settings_of(const json& config, int64_t seq_len) {
   const json train = config.value("train", json::object());
   TrainSettings s;
@@ -94,6 +101,7 @@ TrainSettings settings_of(const json& config, int64_t seq_len) {
   s.schedule.decay_ratio = train.value("decay_ratio", 0.2);
   s.schedule.min_factor = train.value("min_factor", 0.0);
   s.seed = config.value("seed", uint64_t{1});
+  s.trace = trace_level(train.value("trace", "off"));
   return s;
 }
 

@@ -15,6 +15,7 @@
 #include "assay/precision.h"
 #include "core/train/batches.h"
 #include "core/train/lr_schedule.h"
+#include "core/train/trace.h"
 
 namespace assay::train {
 
@@ -29,6 +30,7 @@ struct TrainSettings {
   double lr = 0.0;
   LrSchedule schedule{};
   uint64_t seed = 1;
+  TraceLevel trace = TraceLevel::off;
 };
 
 struct Recipe {

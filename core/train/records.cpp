@@ -9,9 +9,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "assay/storage.h"
 #include "core/base/clock.h"
 #include "core/base/files.h"
+#include "core/train/memory_bytes.h"
 
 namespace assay::train {
 namespace {
@@ -55,6 +55,16 @@ void Records::step(int64_t number, const StepResult& r) {
   sample("forward_s", number, r.forward_s);
   sample("backward_s", number, r.backward_s);
   sample("optimizer_s", number, r.optimizer_s);
+  if (r.virtual_step_s >= 0) sample("virtual_step_s", number, r.virtual_step_s);
+}
+
+// "trace.forward layers.3.sum": what assay diff reads.
+void Records::trace(int64_t number) {
+  if (!a_.trace) return;
+  for (const auto& [point, digest] : a_.trace->points()) {
+    sample(("trace." + point + ".sum").c_str(), number, digest.sum);
+    sample(("trace." + point + ".squares").c_str(), number, digest.squares);
+  }
 }
 
 void Records::evaluation(int64_t number, const EvalResult& r) {
@@ -115,31 +125,18 @@ void Records::memory_row(const std::string& phase, const intercept::HostMemory& 
 // Parameters, gradients and optimizer state are known exactly; activations come from the ledger;
 // what is left of the peak is other (temporaries, batches, tables).
 void Records::categories(const std::string& phase, int64_t peak) {
-  const auto bytes = [](const Tensor& t) {
-    return t.defined() && has_storage(t) ? static_cast<int64_t>(t.nbytes()) : 0;
-  };
-  int64_t parameters = 0, gradients = 0, optimizer = 0;
-  for (const ParameterShard& s : a_.shards) {
-    for (const Tensor& t : s.state) optimizer += bytes(t);
-  }
-  for (const Parameter& p : a_.parameters) {
-    if (!p.present) continue;
-    // Weights that come and go leave the master as what stands for the parameter between steps.
-    const int64_t weight = bytes(p.weight);
-    parameters += weight > 0 ? weight : bytes(p.master);
-    if (weight > 0 && !p.master.is_same(p.weight)) optimizer += bytes(p.master);
-    gradients += bytes(p.gradient);
-    if (!p.gradient.is_same(p.sink.total())) gradients += bytes(p.sink.total());
-  }
-  int64_t rest = peak - parameters - gradients - optimizer;
+  const MemoryBytes known = memory_bytes(a_);
+  int64_t rest = peak - known.parameters - known.gradients - known.optimizer;
   const int64_t saved = phase == "step" ? activation_bytes_ : 0;
   const int64_t activations = std::clamp<int64_t>(saved, 0, std::max<int64_t>(rest, 0));
   rest -= activations;
-  const std::pair<const char*, int64_t> rows[] = {{"parameters", parameters},
-                                                  {"gradients", gradients},
-                                                  {"optimizer", optimizer},
-                                                  {"activations", activations},
-                                                  {"other", rest}};
+  const int64_t unsharded =
+      std::clamp<int64_t>(phase == "step" ? known.unsharded : 0, 0, std::max<int64_t>(rest, 0));
+  rest -= unsharded;
+  const std::pair<const char*, int64_t> rows[] = {
+      {"parameters", known.parameters}, {"gradients", known.gradients},
+      {"optimizer", known.optimizer},   {"unsharded", unsharded},
+      {"activations", activations},     {"other", rest}};
   for (const auto& [category, bytes] : rows) {
     reporter_.row(
         {{"t", "memory_categories"}, {"phase", phase}, {"category", category}, {"bytes", bytes}});

@@ -18,6 +18,7 @@ class Records {
   Records(Reporter& reporter, Assembly& assembly) : reporter_(reporter), a_(assembly) {}
 
   void step(int64_t number, const StepResult& result);
+  void trace(int64_t number);  ///< digests of the step, where the recipe asks for them
   void evaluation(int64_t number, const EvalResult& result);
   /// Ends a stretch of `phase`: the peak since the last call counts for it. Rows come in finish().
   void memory(const std::string& phase);

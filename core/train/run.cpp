@@ -85,6 +85,7 @@ class Run {
     const StepResult result = trainer_.step(step, step == 0);
     if (result.saved_activation_bytes >= 0) records_.activations(result.saved_activation_bytes);
     records_.step(step, result);
+    records_.trace(step);
     require_finite(step, result);
     reporter_.progress(step + 1, settings_.steps,
                        static_cast<double>(result.tokens) / result.wall_s, result.loss,

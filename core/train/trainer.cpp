@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/train/gradients.h"
 #include "core/train/ledger.h"
+#include "core/train/virtual_time.h"
 
 namespace assay::train {
 namespace {
@@ -18,6 +19,13 @@ namespace {
 std::vector<int64_t> tokens_of(const Assembly& a) {
   auto* cp = a.strategy(MeshDim::cp);
   return cp ? cp->tokens(a.recipe.settings.batch.seq_len, a.mesh) : std::vector<int64_t>{};
+}
+
+void trace_parameters(Assembly& a, const std::string& what, Tensor Parameter::*tensor) {
+  if (!a.trace) return;
+  for (const Parameter& p : a.parameters) {
+    if (p.present && holds_first_copy(a, p)) a.trace->add(what + p.spec.name, p.*tensor);
+  }
 }
 
 double sum_over(Assembly& a, MeshGroup group, double value) {
@@ -57,6 +65,7 @@ StepResult Trainer::step(int64_t number, bool measure_activations) {
     throw InvalidRun("step " + std::to_string(number) +
                      " has no valid token [R-NOVALID]: every label is ignored");
   }
+  if (a.trace) a.trace->begin();
   Ledger ledger;
   std::optional<LedgerScope> measuring;
   if (measure_activations) measuring.emplace(ledger);
@@ -73,6 +82,9 @@ StepResult Trainer::step(int64_t number, bool measure_activations) {
   result.tokens = a.recipe.settings.batch.global_batch * a.recipe.settings.batch.seq_len;
   result.comm_exposed_s = a.groups.exposed_s() - exposed;
   result.wall_s = monotonic_s() - start;
+  if (a.context.pipelined && !a.device.is_meta()) {
+    result.virtual_step_s = virtual_step_s(a, interpreter_.action_cpu_s());
+  }
   return result;
 }
 
@@ -83,12 +95,14 @@ void Trainer::update(int64_t number, StepResult& result) {
   const at::NoGradGuard no_grad;
   const PhaseScope phase("optimizer");
   take_gradients(a);
+  trace_parameters(a, "gradient ", &Parameter::gradient);
   result.grad_norm = gradient_norm(a);
   clip_gradients(a, result.grad_norm, settings.max_norm);
   result.lr = settings.lr * settings.schedule.factor(number);
   StepContext context{.step = number + 1, .lr = result.lr};
   context.group = [&a](const ParameterShard&) -> Communicator& { return a.groups(MeshDim::tp); };
   a.recipe.optimizer->step(a.shards, context);
+  trace_parameters(a, "weights ", &Parameter::master);
   publish(a);
   result.optimizer_s = monotonic_s() - start;
 }

@@ -1,8 +1,6 @@
 // Manifests from the registry, facts from components made with the options in question.
 #include "core/worker/describe.h"
 
-#include <unistd.h>
-
 #include <string>
 
 #include "assay/data.h"
@@ -12,6 +10,7 @@
 #include "core/base/files.h"
 #include "core/plugin/component.h"
 #include "core/sdk/loader.h"
+#include "core/worker/document.h"
 
 namespace assay::worker {
 namespace {
@@ -109,22 +108,6 @@ json facts_for(const json& request) {
   throw Error(kind + "/" + name + " has no facts: only models and data sources have");
 }
 
-/// Standard output is standard error while this lives.
-class QuietOutput {
- public:
-  QuietOutput() : saved_(::dup(STDOUT_FILENO)) { ::dup2(STDERR_FILENO, STDOUT_FILENO); }
-  QuietOutput(const QuietOutput&) = delete;
-  QuietOutput& operator=(const QuietOutput&) = delete;
-  ~QuietOutput() {
-    std::fflush(stdout);
-    ::dup2(saved_, STDOUT_FILENO);
-    ::close(saved_);
-  }
-
- private:
-  const int saved_;
-};
-
 }  // namespace
 
 json manifest_of(const std::string& plugin, const std::string& version) {
@@ -150,13 +133,7 @@ json describe(const json& request) {
 }
 
 int describe_command(const std::filesystem::path& request_file) {
-  std::string answer;
-  {
-    const QuietOutput quiet;
-    answer = describe(json::parse(read_file(request_file))).dump() + "\n";
-  }
-  std::fwrite(answer.data(), 1, answer.size(), stdout);
-  std::fflush(stdout);
+  print_document([&] { return describe(json::parse(read_file(request_file))); });
   shutdown_plugins();
   return 0;
 }

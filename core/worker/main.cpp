@@ -9,7 +9,10 @@
 #include "core/base/diagnostic.h"
 #include "core/base/files.h"
 #include "core/base/worker_protocol.h"
+#include "core/sdk/loader.h"
+#include "core/train/dry_run.h"
 #include "core/worker/describe.h"
+#include "core/worker/document.h"
 #include "core/worker/environment.h"
 #include "core/worker/run.h"
 #include "core/worker/template.h"
@@ -34,6 +37,16 @@ int run_command(const Arguments& arguments) {
   return run_rank(cell, rank, arguments.events_fd);
 }
 
+int dry_run_command(const Arguments& arguments) {
+  print_document([&] {
+    const auto request = nlohmann::json::parse(read_file(arguments.file));
+    load_plugins(request.at("plugins").get<std::vector<std::filesystem::path>>());
+    return train::dry_run(request, request.at("rank").get<int>());
+  });
+  shutdown_plugins();
+  return 0;
+}
+
 int dispatch(int argc, char** argv) {
   CLI::App app("Runs one rank of a cell. Started by `assay run`, torchrun or srun.",
                "assay-worker");
@@ -47,9 +60,12 @@ int dispatch(int argc, char** argv) {
   serve->add_option("--socket-fd", arguments.socket_fd, "Socket of the supervisor")->required();
   CLI::App* describe = app.add_subcommand("describe", "Print what plugins say of themselves");
   describe->add_option("request", arguments.file, "The request as JSON")->required();
+  CLI::App* dry = app.add_subcommand("dryrun", "One rank of a layout on shapes alone");
+  dry->add_option("request", arguments.file, "The request as JSON")->required();
   CLI11_PARSE(app, argc, argv);
   if (run->parsed()) return run_command(arguments);
   if (describe->parsed()) return describe_command(arguments.file);
+  if (dry->parsed()) return dry_run_command(arguments);
   return serve_template(
       arguments.socket_fd,
       {.load = load_for_fork, .before_fork = release_thread_pools, .child = run_rank});

@@ -53,9 +53,11 @@ int64_t world_of(const json& mesh) {
   return world;
 }
 
-RankOutcome run_rank(const json& config, int rank, const std::string& meeting, int64_t steps) {
+RankOutcome run_rank(const json& config, int rank, const std::string& meeting, int64_t steps,
+                     const Tamper& tamper) {
   const GroupSpec groups{.rendezvous = meeting, .timeout_ns = 60'000'000'000};
   train::Trainer trainer(train::assemble(train::make_recipe(config), rank, groups, at::kCPU));
+  if (tamper) tamper(trainer.assembly());
   RankOutcome out;
   for (int64_t i = 0; i < steps; ++i) {
     const train::StepResult step = trainer.step(i);
@@ -126,7 +128,7 @@ json layout(const std::string& mesh, json components, json config) {
   return config;
 }
 
-std::vector<RankOutcome> run(const json& config, int64_t steps) {
+std::vector<RankOutcome> run(const json& config, int64_t steps, const Tamper& tamper) {
   load_plugins_of(config);
   static std::atomic<int> runs{0};
   const std::string meeting = "parity" + std::to_string(runs++);
@@ -137,7 +139,7 @@ std::vector<RankOutcome> run(const json& config, int64_t steps) {
     ranks.emplace_back([&, rank] {
       at::set_num_threads(1);
       try {
-        outcomes[rank] = run_rank(config, static_cast<int>(rank), meeting, steps);
+        outcomes[rank] = run_rank(config, static_cast<int>(rank), meeting, steps, tamper);
       } catch (...) {
         errors[rank] = std::current_exception();
       }

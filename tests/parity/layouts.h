@@ -1,6 +1,7 @@
 // Layouts of a small model over ranks that are threads, and what a run on one of them gives.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "assay/communicator.h"
 #include "assay/rank_context.h"
+#include "core/train/assemble.h"
 
 namespace assay::parity {
 
@@ -35,8 +37,12 @@ nlohmann::json base_config();
 nlohmann::json layout(const std::string& mesh, nlohmann::json components,
                       nlohmann::json config = base_config());
 
+/// Changes an assembled recipe before its first step: how faults are planted.
+using Tamper = std::function<void(train::Assembly&)>;
+
 /// Trains `steps` steps and evaluates once; what a rank throws is thrown.
-std::vector<RankOutcome> run(const nlohmann::json& config, int64_t steps = 5);
+std::vector<RankOutcome> run(const nlohmann::json& config, int64_t steps = 5,
+                             const Tamper& tamper = {});
 
 /// The largest relative difference of losses and norms to those of one rank, and of the weights to
 /// the same boxes of its weights (relative to the largest weight of the parameter).

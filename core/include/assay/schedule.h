@@ -52,13 +52,6 @@ ASSAY_API ActionList parse_cell(const std::string& text);
 /// What runs as one from `index` on: an action, or an overlapped pair.
 ASSAY_API std::span<const Action> unit_at(const ActionList& list, size_t index);
 
-/// Generates the action list of each pipeline rank.
-class ASSAY_API Schedule {
- public:
-  virtual ~Schedule();
-  virtual std::vector<ActionList> actions(int64_t pipeline_ranks, int64_t microbatches) const = 0;
-};
-
 /// Gradient accumulation without a pipeline: 0F0 0B0 0F1 0B1 ... 0REDUCE_GRAD.
 ASSAY_API ActionList accumulation_schedule(int64_t microbatches);
 
