@@ -47,6 +47,25 @@ CrossEntropyStats OpsLayer::ce_stats(const Tensor& hidden, const Weight& head,
                                      const Tensor& labels) {
   return next_->ce_stats(hidden, head, labels);
 }
+Routing OpsLayer::route(const Tensor& x, const Weight& router, const Tensor& bias,
+                        const RouteSpec& spec) {
+  return next_->route(x, router, bias, spec);
+}
+Dispatch OpsLayer::dispatch(const Tensor& x, const Tensor& experts, int64_t expert_count,
+                            int64_t pad_rows) {
+  return next_->dispatch(x, experts, expert_count, pad_rows);
+}
+Tensors OpsLayer::grouped_linear(const Tensor& x, std::span<const int64_t> expert_rows,
+                                 std::span<const Weight> weights) {
+  return next_->grouped_linear(x, expert_rows, weights);
+}
+Tensor OpsLayer::combine(const Tensor& y, const Dispatch& dispatch, const Tensor& gates) {
+  return next_->combine(y, dispatch, gates);
+}
+
+void Model::prepare(const ModelRun&) {}
+void Model::before_update(const StepHook&) {}
+std::map<std::string, Tensor> Model::buffers() const { return {}; }
 
 bool GradientSync::arms(int64_t microbatch, int64_t microbatches) const {
   return microbatch + 1 == microbatches;

@@ -1,6 +1,7 @@
 // Model: the contract of kind `model`. Written once, as single-device code against Ops.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -29,6 +30,7 @@ struct BlockInput {
   Tensor weights{};  ///< (B, S) token weights, undefined: all 1
   Positions positions{};
   std::shared_ptr<const Documents> documents{};
+  int64_t microbatch = -1;  ///< of the step; a recomputed forward sees it again; -1: no training
 };
 
 using BlockWeights = std::span<const Weight>;
@@ -41,9 +43,24 @@ struct ModelContext {
   int64_t data_vocabulary = 0;  ///< of the data source; 0: unknown
 };
 
+/// What a run tells a model before its first forward.
+struct ModelRun {
+  const std::vector<BlockSpec>& blocks;  ///< that run on this rank
+  int64_t microbatches = 1;              ///< of a step
+  int64_t token_ranks = 1;               ///< ranks that hold other tokens of these blocks
+  at::Device device = at::kCPU;
+};
+
+/// What a model may do once per step besides forward and backward.
+struct StepHook {
+  std::function<void(Tensor&)> sum;        ///< over the token ranks, in place; phase control
+  std::map<std::string, double>& metrics;  ///< recorded with the step, the same on every rank
+};
+
 /// A decoder-only language model.
 ///
-/// Called:    bind() once after construction, then the const functions from one thread per rank.
+/// Called:    bind() once after construction, prepare() once while assembling, then the const
+///            functions and before_update() from one thread per rank.
 /// Names:     Hugging Face Llama names, so that export and import are renames only.
 /// Numerics:  forward never branches on tensor values, ranks, dtypes or degrees; it never computes
 ///            with a head count (rope and attention take heads * head_dim).
@@ -61,6 +78,15 @@ class ASSAY_API Model {
   /// A layer gives (B, S, D); the head gives the loss sum of cross_entropy().
   virtual Tensor forward(const BlockSpec& block, const BlockInput& input, BlockWeights weights,
                          Ops& ops) const = 0;
+
+  /// State that no gradient moves (the bias of a balanced router), kept by the model.
+  virtual void prepare(const ModelRun& run);
+  /// Called in every step on every rank, before the optimizer. What forward counted is found by
+  /// (block, microbatch), so that recomputing it counts nothing twice.
+  virtual void before_update(const StepHook& hook);
+  /// That state by name, as a checkpoint saves it and writes it in place: of the blocks on this
+  /// rank; the same on every rank that runs them.
+  virtual std::map<std::string, Tensor> buffers() const;
 
   virtual Flops flops_per_token(int64_t seq_len) const = 0;
   virtual int64_t vocabulary() const = 0;

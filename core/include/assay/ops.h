@@ -55,6 +55,40 @@ struct CrossEntropyStats {
   Tensor target{};
 };
 
+/// How the router of a mixture of experts chooses (arXiv:2101.03961, arXiv:2401.06066).
+struct RouteSpec {
+  int64_t top_k = 1;
+  bool sigmoid = false;        ///< score = sigmoid(logits); else softmax over the experts
+  bool normalise = false;      ///< gates of a token sum to 1
+  double scale = 1.0;          ///< of the gates
+  int64_t groups = 1;          ///< experts in equal groups, of which
+  int64_t limited_groups = 1;  ///< those with the largest sum of two scores take part
+  bool force_balance = false;  ///< pair (token t, slot j) gets expert (t * k + j) mod E
+};
+
+/// What a router made of T tokens and E experts; statistics dtype.
+struct Routing {
+  Tensor logits{};   ///< (T, E)
+  Tensor scores{};   ///< (T, E)
+  Tensor experts{};  ///< (T, k) int64, by falling score plus bias, the lower id first among equals
+  Tensor gates{};    ///< (T, k), of scores without bias
+  Tensor counts{};   ///< (E) int64: tokens that chose each expert
+};
+
+/// Rows of tokens ordered by expert. Expert e's rows are those of its pairs (token, slot), in the
+/// order (rank of the token, token, slot), and zeros up to a multiple of pad_rows: the bits of a
+/// row of a product depend on small row counts, and so not on how many ranks share the experts.
+struct Dispatch {
+  Tensor rows{};                     ///< (R, D)
+  std::vector<int64_t> expert_rows;  ///< padded rows of each expert of this rank, R in all
+  Tensor place{};                    ///< (T, k) int64: the row of each pair
+
+  /// Of a layer that moves rows between ranks: the order in which it sent the tokens' rows, and
+  /// rows to and from each rank. `rows` and `place` are then those of the rows that came.
+  std::shared_ptr<const Dispatch> sender{};
+  std::vector<int64_t> sent{}, received{};
+};
+
 enum class Pointwise {
   swiglu,    ///< (gate, up) -> silu(gate) * up, arXiv:2002.05202
   residual,  ///< (x, y) -> x + y
@@ -93,6 +127,27 @@ class ASSAY_API Ops {
   /// hidden (B, S, D), head (V, D), labels (B, S) int64.
   virtual CrossEntropyStats ce_stats(const Tensor& hidden, const Weight& head,
                                      const Tensor& labels) = 0;
+
+  // Mixture of experts; T tokens, E experts, k of them per token.
+
+  /// x (T, D), router (E, D); bias (E), added to the scores for the choice alone, or undefined.
+  /// logits = x router^T in the statistics dtype. The router is no weight of linear().
+  virtual Routing route(const Tensor& x, const Weight& router, const Tensor& bias,
+                        const RouteSpec& spec) = 0;
+
+  /// x (T, D), experts (T, k) int64 of 0 .. E - 1. Reads how many rows each expert gets (on meta:
+  /// the same for all).
+  virtual Dispatch dispatch(const Tensor& x, const Tensor& experts, int64_t expert_count,
+                            int64_t pad_rows) = 0;
+
+  /// y_i = x_e W_i[e]^T on the rows of each expert; x (R, in), weights (E, out_i, in). An expert
+  /// without rows gets a gradient of exactly zero.
+  virtual Tensors grouped_linear(const Tensor& x, std::span<const int64_t> expert_rows,
+                                 std::span<const Weight> weights) = 0;
+
+  /// y (R, D) of the rows of `dispatch` -> (T, D): sum over slots, from 0, of gate * row in the
+  /// statistics dtype, then in the dtype of y. gates (T, k); undefined: all 1.
+  virtual Tensor combine(const Tensor& y, const Dispatch& dispatch, const Tensor& gates) = 0;
 };
 
 /// Forwards everything to the layer below; a technique derives from it.
@@ -111,6 +166,13 @@ class ASSAY_API OpsLayer : public Ops {
   Tensor pointwise(Pointwise kind, std::span<const Tensor> inputs) override;
   CrossEntropyStats ce_stats(const Tensor& hidden, const Weight& head,
                              const Tensor& labels) override;
+  Routing route(const Tensor& x, const Weight& router, const Tensor& bias,
+                const RouteSpec& spec) override;
+  Dispatch dispatch(const Tensor& x, const Tensor& experts, int64_t expert_count,
+                    int64_t pad_rows) override;
+  Tensors grouped_linear(const Tensor& x, std::span<const int64_t> expert_rows,
+                         std::span<const Weight> weights) override;
+  Tensor combine(const Tensor& y, const Dispatch& dispatch, const Tensor& gates) override;
 
  protected:
   Ops& next() { return *next_; }
@@ -130,6 +192,11 @@ ASSAY_API Tensor attention(Ops& ops, const Tensor& q, const Tensor& k, const Ten
 
 /// w2(silu(w1 x) * (w3 x)); weights in the order w1 (gate), w3 (up), w2 (down).
 ASSAY_API Tensor swiglu_mlp(Ops& ops, const Tensor& x, std::span<const Weight> weights);
+
+/// The chosen experts, each a swiglu_mlp(), on x (B, S, D) routed as (B * S, D): sum over slots of
+/// gate * expert(x). Weights (E, out, in) in the order w1 (gate), w3 (up), w2 (down).
+ASSAY_API Tensor moe(Ops& ops, const Tensor& x, const Routing& routing,
+                     std::span<const Weight> weights, int64_t pad_rows);
 
 /// Sum over valid tokens (label >= 0) of weight * (ln sum_exp + max - target), scalar;
 /// token_weights (B, S) may be undefined (all 1). Dividing by the global sum of weights is the
