@@ -39,6 +39,12 @@ AttentionPart OpsLayer::attention_part(const Tensor& q, const Tensor& k, const T
                                        const AttentionSpec& spec) {
   return next_->attention_part(q, k, v, spec);
 }
+AttentionGradients OpsLayer::attention_part_backward(const Tensor& dout, const Tensor& q,
+                                                     const Tensor& k, const Tensor& v,
+                                                     const AttentionPart& whole,
+                                                     const AttentionSpec& spec) {
+  return next_->attention_part_backward(dout, q, k, v, whole, spec);
+}
 bool OpsLayer::masks_documents() const { return next_->masks_documents(); }
 Tensor OpsLayer::pointwise(Pointwise kind, std::span<const Tensor> inputs) {
   return next_->pointwise(kind, inputs);

@@ -1,6 +1,7 @@
 // The composites of assay/ops.h: plain functions over the top of the stack.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/logaddexp.h>
 
 #include <array>
 
@@ -38,6 +39,15 @@ Tensor attention(Ops& ops, const Tensor& q, const Tensor& k, const Tensor& v,
                               spec.documents->starts[static_cast<size_t>(b)]));
   }
   return at::cat(rows, 0);
+}
+
+void merge_attention(const AttentionPart& into, const AttentionPart& part) {
+  const Tensor weight = part.lse.sub(into.lse).sigmoid_().transpose(1, 2).unsqueeze(-1);
+  const auto heads = [&](const Tensor& x) {
+    return x.view({x.size(0), x.size(1), into.lse.size(1), -1});
+  };
+  heads(into.out).lerp_(heads(part.out).to(into.out.scalar_type()), weight);
+  into.lse.copy_(at::logaddexp(into.lse, part.lse));
 }
 
 Tensor swiglu_mlp(Ops& ops, const Tensor& x, std::span<const Weight> weights) {

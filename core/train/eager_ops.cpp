@@ -97,6 +97,14 @@ class EagerOps : public Ops {
     return {outputs[0], outputs[1].detach()};
   }
 
+  AttentionGradients attention_part_backward(const Tensor& dout, const Tensor& q, const Tensor& k,
+                                             const Tensor& v, const AttentionPart& whole,
+                                             const AttentionSpec& spec) override {
+    auto [dq, dk, dv] = call_attention_backward(dout, q, k, v, whole.out, whole.lse, spec.head_dim,
+                                                spec.scale, spec.causal);
+    return {dq, dk, dv};
+  }
+
   Tensor pointwise(Pointwise kind, std::span<const Tensor> in) override {
     switch (kind) {
       case Pointwise::swiglu:

@@ -10,6 +10,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "assay/operators.h"
+#include "assay/ops.h"
 #include "core/train/product.h"
 
 namespace assay::train {
@@ -79,12 +80,27 @@ Tensor split_heads(const Tensor& x, int64_t head_dim) {
 
 Tensor join_heads(const Tensor& x) { return x.transpose(1, 2).flatten(2); }
 
-std::tuple<Tensor, Tensor> attention(const Tensor& q, const Tensor& k, const Tensor& v,
-                                     int64_t head_dim, double scale, bool causal) {
+/// LibTorch's kernel, which lets query i see keys 0 .. i where it is causal.
+AttentionPart flash(const Tensor& q, const Tensor& k, const Tensor& v, int64_t head_dim,
+                    double scale, bool causal) {
   auto [out, lse] = at::_scaled_dot_product_flash_attention_for_cpu(
       split_heads(q, head_dim), split_heads(k, head_dim), split_heads(v, head_dim),
       /*dropout_p=*/0.0, causal, /*attn_mask=*/{}, scale);
   return {join_heads(out), lse};
+}
+
+// More keys than queries: the keys that every query sees, merged with the causal square.
+std::tuple<Tensor, Tensor> attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                     int64_t head_dim, double scale, bool causal) {
+  const int64_t before = causal ? k.size(1) - q.size(1) : 0;
+  const auto keys = [&](int64_t begin, int64_t end, bool square) {
+    return flash(q, k.slice(1, begin, end), v.slice(1, begin, end), head_dim, scale, square);
+  };
+  AttentionPart part = keys(before, k.size(1), causal);
+  if (before == 0) return {part.out, part.lse};
+  part.out = part.out.to(part.lse.scalar_type());
+  merge_attention(part, keys(0, before, false));
+  return {part.out.to(q.scalar_type()), part.lse};
 }
 
 std::tuple<Tensor, Tensor> attention_meta(const Tensor& q, const Tensor&, const Tensor&,
@@ -93,15 +109,30 @@ std::tuple<Tensor, Tensor> attention_meta(const Tensor& q, const Tensor&, const 
                                        q.options().dtype(statistics_dtype(q.scalar_type())))};
 }
 
+AttentionGradients flash_backward(const Tensor& dout, const Tensor& q, const Tensor& k,
+                                  const Tensor& v, const AttentionPart& whole, int64_t head_dim,
+                                  double scale, bool causal) {
+  auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
+      split_heads(dout, head_dim), split_heads(q, head_dim), split_heads(k, head_dim),
+      split_heads(v, head_dim), split_heads(whole.out, head_dim), whole.lse, /*dropout_p=*/0.0,
+      causal, /*attn_mask=*/{}, scale);
+  return {join_heads(dq), join_heads(dk), join_heads(dv)};
+}
+
 std::tuple<Tensor, Tensor, Tensor> attention_backward(const Tensor& dout, const Tensor& q,
                                                       const Tensor& k, const Tensor& v,
                                                       const Tensor& out, const Tensor& lse,
                                                       int64_t head_dim, double scale, bool causal) {
-  auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
-      split_heads(dout, head_dim), split_heads(q, head_dim), split_heads(k, head_dim),
-      split_heads(v, head_dim), split_heads(out, head_dim), lse, /*dropout_p=*/0.0, causal,
-      /*attn_mask=*/{}, scale);
-  return {join_heads(dq), join_heads(dk), join_heads(dv)};
+  const int64_t before = causal ? k.size(1) - q.size(1) : 0;
+  const auto keys = [&](int64_t begin, int64_t end, bool square) {
+    return flash_backward(dout, q, k.slice(1, begin, end), v.slice(1, begin, end), {out, lse},
+                          head_dim, scale, square);
+  };
+  const AttentionGradients own = keys(before, k.size(1), causal);
+  if (before == 0) return {own.dq, own.dk, own.dv};
+  const AttentionGradients earlier = keys(0, before, false);
+  return {own.dq.add(earlier.dq), at::cat({earlier.dk, own.dk}, 1),
+          at::cat({earlier.dv, own.dv}, 1)};
 }
 
 std::tuple<Tensor, Tensor, Tensor> attention_backward_meta(const Tensor&, const Tensor& q,

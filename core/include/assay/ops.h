@@ -46,6 +46,13 @@ struct AttentionPart {
   Tensor lse{};
 };
 
+/// Shaped and typed like q, k and v.
+struct AttentionGradients {
+  Tensor dq{};
+  Tensor dk{};
+  Tensor dv{};
+};
+
 /// Per token, statistics dtype, shape (T): the largest logit (a constant for autograd), the sum of
 /// exp(logit - max), the target's logit. Labels below 0 give target 0 and must be masked by the
 /// caller.
@@ -116,8 +123,17 @@ class ASSAY_API Ops {
 
   /// q (B, S, H * dh), k and v (B, Sk, Hkv * dh), H a multiple of Hkv (GQA, arXiv:2305.13245).
   /// Causal: Sk >= S and the last query sees the last key (query i sees keys 0 .. i + Sk - S).
+  /// No gradient flows through lse.
   virtual AttentionPart attention_part(const Tensor& q, const Tensor& k, const Tensor& v,
                                        const AttentionSpec& spec) = 0;
+  /// The part of the gradients that these keys give, where the queries saw other keys as well:
+  /// `whole` is out and lse over all of them, dout the gradient of whole.out. Parts over disjoint
+  /// keys add up: P = exp(S - lse), dS = P * (dout v^T - rowsum(dout * out)), arXiv:2307.08691.
+  /// Without autograd; for the backward of a primitive that merges parts.
+  virtual AttentionGradients attention_part_backward(const Tensor& dout, const Tensor& q,
+                                                     const Tensor& k, const Tensor& v,
+                                                     const AttentionPart& whole,
+                                                     const AttentionSpec& spec) = 0;
   /// True: attention_part() obeys spec.documents itself (a layer that holds a part of the sequence
   /// only); else attention() calls it once per document.
   virtual bool masks_documents() const;
@@ -162,6 +178,9 @@ class ASSAY_API OpsLayer : public Ops {
   Tensor rope(const Tensor& x, const Positions& positions, const RopeSpec& spec) override;
   AttentionPart attention_part(const Tensor& q, const Tensor& k, const Tensor& v,
                                const AttentionSpec& spec) override;
+  AttentionGradients attention_part_backward(const Tensor& dout, const Tensor& q, const Tensor& k,
+                                             const Tensor& v, const AttentionPart& whole,
+                                             const AttentionSpec& spec) override;
   bool masks_documents() const override;
   Tensor pointwise(Pointwise kind, std::span<const Tensor> inputs) override;
   CrossEntropyStats ce_stats(const Tensor& hidden, const Weight& head,
@@ -189,6 +208,12 @@ ASSAY_API std::unique_ptr<Ops> make_eager_ops();
 /// attention_part's output; documents of a row are attended separately.
 ASSAY_API Tensor attention(Ops& ops, const Tensor& q, const Tensor& k, const Tensor& v,
                            const AttentionSpec& spec);
+
+/// Adds in place what the same queries got from other keys, without autograd: w = sigmoid(part.lse
+/// - into.lse), out = (1 - w) out + w part.out, lse = ln(exp(lse) + exp(part.lse)). `into` is in
+/// the statistics dtype and may be views; an lse of -inf there means that nothing has been seen
+/// yet.
+ASSAY_API void merge_attention(const AttentionPart& into, const AttentionPart& part);
 
 /// w2(silu(w1 x) * (w3 x)); weights in the order w1 (gate), w3 (up), w2 (down).
 ASSAY_API Tensor swiglu_mlp(Ops& ops, const Tensor& x, std::span<const Weight> weights);

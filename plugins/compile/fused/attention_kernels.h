@@ -57,11 +57,28 @@ void pack_all(const T* data, int64_t stride, bool by_columns, int64_t k, int64_t
 struct Window {
   int64_t i0, rows, j0, keys;
   bool causal;
+  int64_t before;  ///< causal: keys that the first query of all sees besides its own
   /// Keys of this window that query i0 + row may see.
   int64_t visible(int64_t row) const {
-    return causal ? std::clamp<int64_t>(i0 + row + 1 - j0, 0, keys) : keys;
+    return causal ? std::clamp<int64_t>(before + i0 + row + 1 - j0, 0, keys) : keys;
+  }
+  /// The first row that may see key j0 + key.
+  int64_t first_row(int64_t key) const {
+    return causal ? std::clamp<int64_t>(j0 + key - before - i0, 0, rows) : 0;
   }
 };
+
+/// The last query sees the last key.
+template <class T>
+int64_t keys_before(const AttentionProblem<T>& p) {
+  return p.causal ? p.keys - p.queries : 0;
+}
+
+/// Keys that any of the queries [i0, i0 + rows) may see.
+template <class T>
+int64_t visible_end(const AttentionProblem<T>& p, int64_t i0, int64_t rows) {
+  return p.causal ? std::min(p.keys, keys_before(p) + i0 + rows) : p.keys;
+}
 
 /// scores (rows x keys, row stride kKeyBlock) = a (rows x d) * keys packed by columns; tiles that
 /// no query of their rows may see are left alone.
@@ -95,7 +112,7 @@ inline void key_tiles(const Window& w, const float* scores, const float* packed,
                       float* out) {
   for (int64_t j = 0; j < d; j += kPanel) {
     for (int64_t i = 0; i < w.keys; i += kTileRows) {
-      const int64_t first = w.causal ? std::clamp<int64_t>(w.j0 + i - w.i0, 0, w.rows) : 0;
+      const int64_t first = w.first_row(i);
       tile(std::min(kTileRows, w.keys - i), w.rows - first, scores + first * kKeyBlock + i, 1,
            kKeyBlock, packed + j * w.rows + first * kPanel, out + (w.j0 + i) * d + j, d,
            std::min(kPanel, d - j), true);
@@ -178,14 +195,14 @@ void attention_forward(const AttentionProblem<T>& p, T* out, float* lse) {
   pack_all(p.v, p.kv_stride, /*by_columns=*/false, p.keys, d, values);
   for (int64_t i0 = 0; i0 < p.queries; i0 += kQueryBlock) {
     const int64_t rows = std::min(kQueryBlock, p.queries - i0);
-    const int64_t end = p.causal ? std::min(p.keys, i0 + rows) : p.keys;
+    const int64_t end = visible_end(p, i0, rows);
     RunningSoftmax state;
     std::fill_n(state.max, rows, -std::numeric_limits<float>::infinity());
     std::fill_n(state.sum, rows, 0.0F);
     std::fill_n(sum, rows * d, 0.0F);
     widen_rows(p.q + i0 * p.q_stride, p.q_stride, rows, d, query);
     for (int64_t j0 = 0; j0 < end; j0 += kKeyBlock) {
-      const Window w{i0, rows, j0, std::min(kKeyBlock, p.keys - j0), p.causal};
+      const Window w{i0, rows, j0, std::min(kKeyBlock, p.keys - j0), p.causal, keys_before(p)};
       score_tiles(w, query, keys, d, scores);
       online_softmax(w, p.scale, d, scores, state, sum);
       value_tiles(w, scores, values, p.keys, d, sum);
@@ -237,11 +254,11 @@ class QueryBlockBackward {
   void run(int64_t i0, const T* q, const T* dout, const T* out, const float* lse, T* dq, float* dk,
            float* dv) {
     const int64_t rows = std::min(kQueryBlock, p_.queries - i0);
-    const int64_t end = p_.causal ? std::min(p_.keys, i0 + rows) : p_.keys;
+    const int64_t end = visible_end(p_, i0, rows);
     const int64_t offset = i0 * p_.q_stride;
     load_rows(rows, q + offset, dout + offset, out + offset);
     for (int64_t j0 = 0; j0 < end; j0 += kKeyBlock) {
-      const Window w{i0, rows, j0, std::min(kKeyBlock, p_.keys - j0), p_.causal};
+      const Window w{i0, rows, j0, std::min(kKeyBlock, p_.keys - j0), p_.causal, keys_before(p_)};
       score_tiles(w, query_, packed_.keys_by_column, d_, scores_);
       score_tiles(w, dout_, packed_.values_by_column, d_, dscores_);
       softmax_backward(w, p_.scale, lse + i0, delta_, scores_, dscores_);

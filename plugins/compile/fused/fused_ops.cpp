@@ -103,10 +103,13 @@ Tensor FusedOps::rope(const Tensor& x, const Positions& positions, const RopeSpe
       })[0];
 }
 
+bool FusedOps::serves_attention(const Tensor& q, const AttentionSpec& spec) {
+  return spec.kind == "softmax" && q.scalar_type() != at::kDouble && serves(parts_.model, q);
+}
+
 AttentionPart FusedOps::attention_part(const Tensor& q, const Tensor& k, const Tensor& v,
                                        const AttentionSpec& spec) {
-  const bool served = spec.kind == "softmax" && q.scalar_type() != at::kDouble;
-  if (!served || !serves(parts_.model, q)) return next().attention_part(q, k, v, spec);
+  if (!serves_attention(q, spec)) return next().attention_part(q, k, v, spec);
   const auto outputs = primitive(
       {q, k, v},
       [&](const Tensors& in, Tensors& saved) {
@@ -121,6 +124,18 @@ AttentionPart FusedOps::attention_part(const Tensor& q, const Tensor& k, const T
         return Tensors{dq, dk, dv};
       });
   return {outputs[0], outputs[1].detach()};
+}
+
+AttentionGradients FusedOps::attention_part_backward(const Tensor& dout, const Tensor& q,
+                                                     const Tensor& k, const Tensor& v,
+                                                     const AttentionPart& whole,
+                                                     const AttentionSpec& spec) {
+  if (!serves_attention(q, spec)) {
+    return next().attention_part_backward(dout, q, k, v, whole, spec);
+  }
+  auto [dq, dk, dv] = call_attention_backward(dout, q, k, v, whole.out, whole.lse, spec.head_dim,
+                                              spec.scale, spec.causal);
+  return {dq, dk, dv};
 }
 
 Tensor FusedOps::pointwise(Pointwise kind, std::span<const Tensor> inputs) {

@@ -28,6 +28,9 @@ class FusedOps final : public OpsLayer {
   Tensor rope(const Tensor& x, const Positions& positions, const RopeSpec& spec) override;
   AttentionPart attention_part(const Tensor& q, const Tensor& k, const Tensor& v,
                                const AttentionSpec& spec) override;
+  AttentionGradients attention_part_backward(const Tensor& dout, const Tensor& q, const Tensor& k,
+                                             const Tensor& v, const AttentionPart& whole,
+                                             const AttentionSpec& spec) override;
   Tensor pointwise(Pointwise kind, std::span<const Tensor> inputs) override;
   CrossEntropyStats ce_stats(const Tensor& hidden, const Weight& head,
                              const Tensor& labels) override;
@@ -35,6 +38,7 @@ class FusedOps final : public OpsLayer {
  private:
   /// Counts the call as served, or says that it is not.
   bool serves(bool part, const Tensor& x);
+  bool serves_attention(const Tensor& q, const AttentionSpec& spec);
 
   const FusedParts parts_;
   int64_t* calls_;

@@ -68,6 +68,7 @@ struct ProductKernels {
 };
 
 /// Softmax attention of one head, fp32 inside (arXiv:2205.14135). Row strides are in elements.
+/// Causal: keys >= queries, and the last query sees the last key.
 template <class T>
 struct AttentionProblem {
   const T *q, *k, *v;
