@@ -36,6 +36,7 @@ struct ASSAY_API Assembly {
   StepState step;
   Counters counters;
   std::vector<Parameter> parameters;
+  std::vector<KeptTensor> kept;  ///< what components want in checkpoints
   RankContext context;
   std::unique_ptr<Ops> ops;
   std::unique_ptr<BlockRunner> runner;
