@@ -233,7 +233,7 @@ Assembly::Assembly(Recipe r, int rank, GroupSpec group_defaults, at::Device d)
       groups(mesh, recipe.comm, std::move(group_defaults)),
       context{mesh,       groups, *recipe.model,         *recipe.precision,
               parameters, blocks, recipe.degrees.pp > 1, step,
-              counters,   device, recipe.settings.seed} {}
+              counters,   device, recipe.settings.seed,  &kept} {}
 
 ParallelStrategy* Assembly::strategy(MeshDim dim) const {
   const auto found = recipe.parallel.find(dim);

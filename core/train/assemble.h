@@ -38,6 +38,7 @@ struct ASSAY_API Assembly {
   StepState step;
   Counters counters;
   std::vector<Parameter> parameters;
+  std::vector<KeptTensor> kept;  ///< what components want in checkpoints
   RankContext context;
   std::unique_ptr<Ops> ops;
   std::unique_ptr<Trace> trace;  ///< null unless train.trace asks for it

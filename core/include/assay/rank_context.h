@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "assay/mesh.h"
 #include "assay/weight.h"
@@ -32,6 +33,16 @@ struct Parameter {
 /// technique makes the run invalid (R-ENGAGE).
 using Counters = std::map<std::string, int64_t>;
 
+/// A tensor beside weights and optimizer state that later steps depend on (an expert bias, an outer
+/// momentum): checkpoints hold it under its name.
+struct KeptTensor {
+  std::string name{};      ///< "<component>/<what>/<parameter>": unique, equal in every layout
+  Shape shape{};           ///< global
+  Box box{};               ///< of this rank's part
+  Tensor tensor{};         ///< box.size; written in place when a checkpoint is loaded
+  bool first_copy = true;  ///< false: another rank saves the same box
+};
+
 struct RankContext {
   const Mesh& mesh;
   GroupMap& groups;
@@ -44,6 +55,8 @@ struct RankContext {
   Counters& counters;
   at::Device device;
   uint64_t seed;
+  /// Components add theirs in prepare() and in the wraps; null where nothing is saved.
+  std::vector<KeptTensor>* kept = nullptr;
 };
 
 }  // namespace assay
