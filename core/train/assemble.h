@@ -44,6 +44,13 @@ struct ASSAY_API Assembly {
   std::vector<size_t> parameter_of;                  ///< index into `parameters`, by shard
 };
 
+/// In how many parts the sequence is cut between the blocks (sequence parallelism).
+ASSAY_API int64_t sequence_parts(const Assembly& assembly);
+
+/// Sums `tensor` in place over the ranks that hold other tokens of the same blocks; traffic that
+/// informs or decides (phase control).
+ASSAY_API void sum_over_tokens(Assembly& assembly, Tensor& tensor);
+
 /// Makes what primitives read follow the masters.
 ASSAY_API void publish(Assembly& assembly);
 

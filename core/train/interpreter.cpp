@@ -41,11 +41,8 @@ bool is_backward(ActionKind kind) {
 
 }  // namespace
 
-Interpreter::Interpreter(Assembly& assembly) : a_(assembly) {
-  for (const auto& [dim, strategy] : a_.recipe.parallel) {
-    residual_parts_ *= strategy->sequence_parts(a_.mesh);
-  }
-}
+Interpreter::Interpreter(Assembly& assembly)
+    : a_(assembly), residual_parts_(sequence_parts(assembly)) {}
 
 StepParts Interpreter::run(const Batch& batch, double global_tokens) {
   StepParts parts;
@@ -163,6 +160,7 @@ void Interpreter::forward(const Action& action, const Batch& batch, StepParts& p
   const Key key{action.stage, action.microbatch};
   const Stage& s = stage(action.stage);
   BlockInput input = input_of(microbatch(batch, action));
+  input.microbatch = action.microbatch;
   if (s.first) {
     input.x = anchor(a_);
   } else {

@@ -62,7 +62,7 @@ class ASSAY_API Interpreter {
   Tensor through(const Stage& stage, BlockInput input);
 
   Assembly& a_;
-  int64_t residual_parts_ = 1;
+  const int64_t residual_parts_;
   std::map<Key, Flow> flows_;
   std::map<Key, Transfer> inputs_, gradients_;  ///< that arrived (or arrive) for a stage
   std::map<Key, Tensor> input_gradients_;       ///< to be sent back

@@ -1,7 +1,9 @@
 // Trainer: one rank's training loop on an assembled recipe, step by step.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 
 #include "assay/api.h"
 #include "core/train/assemble.h"
@@ -19,6 +21,7 @@ struct StepResult {
   double wall_s = 0, data_wait_s = 0, forward_s = 0, backward_s = 0, optimizer_s = 0;
   double comm_exposed_s = 0;
   int64_t saved_activation_bytes = -1;  ///< of the first microbatch; -1: not measured in this step
+  std::map<std::string, double> metrics{};  ///< of the model, by name
 };
 
 struct EvalResult {
