@@ -173,6 +173,13 @@ void initialise(Assembly& a) {
   publish(a);
 }
 
+void prepare_model(Assembly& a) {
+  a.recipe.model->prepare({.blocks = a.blocks,
+                           .microbatches = a.step.microbatches,
+                           .token_ranks = a.mesh.size(MeshGroup::loss) * sequence_parts(a),
+                           .device = a.device});
+}
+
 void stack_ops(Assembly& a) {
   a.ops = make_eager_ops();
   a.ops = a.recipe.compile->wrap_ops(std::move(a.ops), a.context);    // plain local tensors
@@ -190,7 +197,7 @@ void stack_blocks(Assembly& a) {
     if (auto* s = a.strategy(dim)) a.runner = s->wrap_block(std::move(a.runner), a.context);
   }
   if (a.recipe.settings.trace == TraceLevel::off) return;
-  a.trace = std::make_unique<Trace>(a.recipe.settings.trace, a.context, a.sequence_parts());
+  a.trace = std::make_unique<Trace>(a.recipe.settings.trace, a.context, sequence_parts(a));
   a.runner = a.trace->wrap(std::move(a.runner));
 }
 
@@ -202,6 +209,18 @@ void chain_syncs(Assembly& a) {
 }
 
 }  // namespace
+
+int64_t sequence_parts(const Assembly& a) {
+  int64_t parts = 1;
+  for (const auto& [dim, strategy] : a.recipe.parallel) parts *= strategy->sequence_parts(a.mesh);
+  return parts;
+}
+
+void sum_over_tokens(Assembly& a, Tensor& tensor) {
+  const PhaseScope control("control");
+  a.groups(MeshGroup::loss).all_reduce(tensor).wait();
+  if (sequence_parts(a) > 1) a.groups(MeshDim::tp).all_reduce(tensor).wait();
+}
 
 void publish(Assembly& a) {
   const at::NoGradGuard no_grad;
@@ -240,12 +259,6 @@ ParallelStrategy* Assembly::strategy(MeshDim dim) const {
   return found == recipe.parallel.end() ? nullptr : found->second.get();
 }
 
-int64_t Assembly::sequence_parts() const {
-  int64_t parts = 1;
-  for (const auto& [dim, strategy] : recipe.parallel) parts *= strategy->sequence_parts(mesh);
-  return parts;
-}
-
 const ActionList& Assembly::actions() const {
   return pipeline.actions.at(static_cast<size_t>(mesh.coordinate(MeshDim::pp)));
 }
@@ -259,6 +272,7 @@ std::unique_ptr<Assembly> assemble(Recipe recipe, int rank, GroupSpec group_defa
   prepare_sinks(*a);
   allocate(*a);
   initialise(*a);
+  prepare_model(*a);
   stack_ops(*a);
   stack_blocks(*a);
   chain_syncs(*a);

@@ -24,8 +24,6 @@ struct ASSAY_API Assembly {
   Assembly& operator=(const Assembly&) = delete;
 
   ParallelStrategy* strategy(MeshDim dim) const;  ///< null where the dimension is not in use
-  /// In how many parts the sequence is cut between blocks.
-  int64_t sequence_parts() const;
   const ActionList& actions() const;  ///< of this pipeline rank
 
   Recipe recipe;
@@ -47,6 +45,13 @@ struct ASSAY_API Assembly {
   std::vector<ParameterShard> shards;                ///< what the optimizer updates
   std::vector<size_t> parameter_of;                  ///< index into `parameters`, by shard
 };
+
+/// In how many parts the sequence is cut between the blocks (sequence parallelism).
+ASSAY_API int64_t sequence_parts(const Assembly& assembly);
+
+/// Sums `tensor` in place over the ranks that hold other tokens of the same blocks; traffic that
+/// informs or decides (phase control).
+ASSAY_API void sum_over_tokens(Assembly& assembly, Tensor& tensor);
 
 /// Makes what primitives read follow the masters.
 ASSAY_API void publish(Assembly& assembly);

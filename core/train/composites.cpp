@@ -56,6 +56,15 @@ Tensor swiglu_mlp(Ops& ops, const Tensor& x, std::span<const Weight> weights) {
   return ops.linear(inner, weights.subspan(2, 1))[0];
 }
 
+Tensor moe(Ops& ops, const Tensor& x, const Routing& routing, std::span<const Weight> weights,
+           int64_t pad_rows) {
+  const Dispatch sent = ops.dispatch(rows_of(x), routing.experts, routing.scores.size(1), pad_rows);
+  const Tensors gate_up = ops.grouped_linear(sent.rows, sent.expert_rows, weights.subspan(0, 2));
+  const Tensor inner = ops.pointwise(Pointwise::swiglu, gate_up);
+  const Tensor y = ops.grouped_linear(inner, sent.expert_rows, weights.subspan(2, 1))[0];
+  return ops.combine(y, sent, routing.gates).view(x.sizes());
+}
+
 Tensor cross_entropy(Ops& ops, const Tensor& hidden, const Weight& head, const Tensor& labels,
                      const Tensor& token_weights) {
   const CrossEntropyStats stats = ops.ce_stats(hidden, head, labels);

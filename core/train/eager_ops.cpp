@@ -6,6 +6,7 @@
 #include "assay/ops.h"
 #include "assay/primitive.h"
 #include "assay/rope_table.h"
+#include "core/train/eager_experts.h"
 #include "core/train/kernels.h"
 #include "core/train/product.h"
 
@@ -133,6 +134,22 @@ class EagerOps : public Ops {
           return Tensors{product(dlogits, head.tensor).view(saved[0].sizes())};
         });
     return {out[0].detach(), out[1], out[2]};
+  }
+
+  Routing route(const Tensor& x, const Weight& router, const Tensor& bias,
+                const RouteSpec& spec) override {
+    return eager_route(x, router, bias, spec);
+  }
+  Dispatch dispatch(const Tensor& x, const Tensor& experts, int64_t expert_count,
+                    int64_t pad_rows) override {
+    return eager_dispatch(x, experts, expert_count, pad_rows);
+  }
+  Tensors grouped_linear(const Tensor& x, std::span<const int64_t> expert_rows,
+                         std::span<const Weight> weights) override {
+    return eager_grouped_linear(x, expert_rows, weights);
+  }
+  Tensor combine(const Tensor& y, const Dispatch& dispatch, const Tensor& gates) override {
+    return eager_combine(y, dispatch, gates);
   }
 
  private:

@@ -42,7 +42,7 @@ bool is_backward(ActionKind kind) {
 }  // namespace
 
 Interpreter::Interpreter(Assembly& assembly)
-    : a_(assembly), residual_parts_(assembly.sequence_parts()) {}
+    : a_(assembly), residual_parts_(sequence_parts(assembly)) {}
 
 StepParts Interpreter::run(const Batch& batch, double global_tokens) {
   StepParts parts;
@@ -160,6 +160,7 @@ void Interpreter::forward(const Action& action, const Batch& batch, StepParts& p
   const Key key{action.stage, action.microbatch};
   const Stage& s = stage(action.stage);
   BlockInput input = input_of(microbatch(batch, action));
+  input.microbatch = action.microbatch;
   if (s.first) {
     input.x = anchor(a_);
   } else {

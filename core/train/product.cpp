@@ -1,6 +1,8 @@
 // product(); see the header.
 #include "core/train/product.h"
 
+#include <ATen/ops/mm.h>
+
 namespace assay::train {
 namespace {
 
@@ -14,6 +16,14 @@ bool widens(const Tensor& a) {
 Tensor product(const Tensor& a, const Tensor& b) {
   if (!widens(a)) return a.mm(b);
   return a.to(at::kFloat).mm(b.to(at::kFloat)).to(at::kBFloat16);
+}
+
+void product_to(Tensor out, const Tensor& a, const Tensor& b) {
+  if (!widens(a)) {
+    at::mm_out(out, a, b);
+  } else {
+    out.copy_(a.to(at::kFloat).mm(b.to(at::kFloat)));
+  }
 }
 
 Tensor add_product(const Tensor& sum, const Tensor& a, const Tensor& b) {

@@ -10,6 +10,9 @@ namespace assay::train {
 /// (docs/decisions/0001-bf16-products.md).
 Tensor product(const Tensor& a, const Tensor& b);
 
+/// The same, written to `out`.
+void product_to(Tensor out, const Tensor& a, const Tensor& b);
+
 /// sum += a b, in place; returns sum.
 Tensor add_product(const Tensor& sum, const Tensor& a, const Tensor& b);
 

@@ -20,9 +20,11 @@ using intercept::SavedHooksScope;
 
 constexpr std::string_view kLinear = "assay::linear";
 
-// Every operator named linear with arguments (x, Tensor[] weights, ...) counts, so that 8-bit
-// products keep the same set as assay::linear.
-bool is_linear(std::string_view op) { return op.ends_with("::linear") && op != "aten::linear"; }
+// Every operator named linear or grouped_linear with arguments (x, Tensor[] weights, ...) counts,
+// so that 8-bit products keep the same set as assay::linear; weights of experts count once each.
+bool is_linear(std::string_view op) {
+  return (op.ends_with("::linear") || op.ends_with("::grouped_linear")) && op != "aten::linear";
+}
 
 class Region : public std::enable_shared_from_this<Region> {
  public:

@@ -55,6 +55,7 @@ void Records::step(int64_t number, const StepResult& r) {
   sample("forward_s", number, r.forward_s);
   sample("backward_s", number, r.backward_s);
   sample("optimizer_s", number, r.optimizer_s);
+  for (const auto& [name, value] : r.metrics) sample(name.c_str(), number, value);
   if (r.virtual_step_s >= 0) sample("virtual_step_s", number, r.virtual_step_s);
 }
 

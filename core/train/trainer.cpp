@@ -1,4 +1,5 @@
-// The order of a step: valid tokens, forward and backward, norm, clip, optimizer (recipes 0.4).
+// The order of a step: valid tokens, forward and backward, norm, clip, state of the model,
+// optimizer (recipes 0.4).
 #include "core/train/trainer.h"
 
 #include <ATen/core/grad_mode.h>
@@ -98,6 +99,9 @@ void Trainer::update(int64_t number, StepResult& result) {
   trace_parameters(a, "gradient ", &Parameter::gradient);
   result.grad_norm = gradient_norm(a);
   clip_gradients(a, result.grad_norm, settings.max_norm);
+  a.recipe.model->before_update(
+      {.sum = [&a](Tensor& t) { sum_over_tokens(a, t); }, .metrics = result.metrics});
+  for (auto& [name, value] : result.metrics) value = sum_over(a, MeshGroup::pp, value);
   result.lr = settings.lr * settings.schedule.factor(number);
   StepContext context{.step = number + 1, .lr = result.lr};
   context.group = [&a](const ParameterShard&) -> Communicator& { return a.groups(MeshDim::tp); };

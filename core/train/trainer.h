@@ -1,7 +1,9 @@
 // Trainer: one rank's training loop on an assembled recipe, step by step.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 
 #include "assay/api.h"
 #include "core/train/assemble.h"
@@ -20,6 +22,7 @@ struct StepResult {
   double comm_exposed_s = 0;
   double virtual_step_s = -1;  ///< of a pipeline, see virtual_time.h; -1: there is none
   int64_t saved_activation_bytes = -1;  ///< of the first microbatch; -1: not measured in this step
+  std::map<std::string, double> metrics{};  ///< of the model, by name
 };
 
 struct EvalResult {

@@ -54,7 +54,7 @@ struct ModelRun {
 /// What a model may do once per step besides forward and backward.
 struct StepHook {
   std::function<void(Tensor&)> sum;        ///< over the token ranks, in place; phase control
-  std::map<std::string, double>& metrics;  ///< recorded with the step, the same on every rank
+  std::map<std::string, double>& metrics;  ///< recorded with the step; pipeline ranks' are added up
 };
 
 /// A decoder-only language model.
