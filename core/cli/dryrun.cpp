@@ -2,22 +2,21 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <limits>
 #include <memory>
 #include <ostream>
 
 #include "core/base/units.h"
 #include "core/cli/commands.h"
 #include "core/cli/context.h"
+#include "core/cli/dry_run_cells.h"
 #include "core/cli/plan_text.h"
-#include "core/plugin/worker_question.h"
 
 namespace assay::cli {
 namespace {
 
 using nlohmann::json;
 
-constexpr double kLimit_s = 600;
+constexpr int kRefused = 1;
 
 struct DryRunArguments {
   std::filesystem::path file;
@@ -26,27 +25,9 @@ struct DryRunArguments {
   std::vector<std::string> sets;
 };
 
-// The layout may be larger than this machine: nothing of it runs here.
-grid::Plan plan_for_any_machine(const DryRunArguments& arguments, const Context& context) {
-  grid::PlanRequest request = plan_request(context, arguments.file);
-  request.machine.devices = std::numeric_limits<int>::max();
-  request.sets = arguments.sets;
-  request.sets.push_back("comm=fake");
-  request.sets.push_back("run.devices=1000000");
-  return grid::plan(request);
-}
-
-json ask(const grid::Cell& cell, int rank) {
-  if (rank < 0 || rank >= cell.world) {
-    throw Error("--rank " + std::to_string(rank) + " is not a rank of this cell",
-                "0 to " + std::to_string(cell.world - 1));
-  }
-  json answer = ask_worker(
-      "dryrun", {{"plugins", cell.plugin_files}, {"config", cell.config()}, {"rank", rank}},
-      kLimit_s);
-  answer["schema_version"] = 1;
-  answer["cell"] = cell.slug;
-  return answer;
+std::string refusal_text(const json& run) {
+  return fmt::format("{}: refused: {}\n", run.at("cell").get<std::string>(),
+                     run.at("error").get<std::string>());
 }
 
 std::string text_of(const json& run) {
@@ -57,14 +38,12 @@ std::string text_of(const json& run) {
       run.at("parameters").get<int64_t>(), run.at("parameters_on_rank").get<int64_t>(),
       run.at("build_s").get<double>(), run.at("step_s").get<double>());
   text += "memory of this rank\n";
-  int64_t total = 0;
   for (const char* category :
        {"parameters", "gradients", "optimizer", "unsharded", "activations"}) {
-    const int64_t bytes = run.at("bytes").at(category);
-    total += bytes;
-    text += fmt::format("  {:<12} {:>12}\n", category, print_bytes(bytes));
+    text += fmt::format("  {:<12} {:>12}\n", category,
+                        print_bytes(run.at("bytes").at(category).get<int64_t>()));
   }
-  text += fmt::format("  {:<12} {:>12}\n\n", "sum", print_bytes(total));
+  text += fmt::format("  {:<12} {:>12}\n\n", "sum", print_bytes(predicted_bytes(run)));
   text += fmt::format("{:<14} {:<14} {:<10} {:<6} {:>8} {:>12} {:>12}\n", "collectives", "",
                       "phase", "dtype", "calls", "payload", "wire");
   for (const json& row : run.at("collectives")) {
@@ -78,17 +57,20 @@ std::string text_of(const json& run) {
   return text;
 }
 
-void dry_run(const DryRunArguments& arguments, const Context& context) {
-  const grid::Plan plan = plan_for_any_machine(arguments, context);
+void dry_run(const DryRunArguments& arguments, Context& context) {
+  const grid::Plan plan = plan_for_any_machine(arguments.file, arguments.sets, context);
   *context.err << render(plan.diagnostics);
+  std::vector<const grid::Cell*> cells;
+  for (const grid::Cell& cell : plan.cells) cells.push_back(&cell);
+  if (!arguments.cell.empty()) cells = {&find_cell(plan, arguments.cell)};
   json runs = json::array();
-  for (const grid::Cell& cell : plan.cells) {
-    const bool wanted = arguments.cell.empty() || &cell == &find_cell(plan, arguments.cell);
-    if (!wanted) continue;
-    runs.push_back(ask(cell, arguments.rank));
-    if (!context.json) *context.out << text_of(runs.back()) << "\n" << std::flush;
+  for (json& run : dry_run_cells(cells, arguments.rank)) {
+    const bool refused = run.contains("error");
+    if (refused) context.exit_code = kRefused;
+    if (!context.json) *context.out << (refused ? refusal_text(run) : text_of(run)) << "\n";
+    runs.push_back(std::move(run));
   }
-  if (context.json) *context.out << runs.dump(2) << "\n";
+  if (context.json) *context.out << json{{"schema_version", 1}, {"runs", runs}}.dump(2) << "\n";
 }
 
 }  // namespace

@@ -36,9 +36,9 @@ json collectives(const GroupMap& groups) {
 
 }  // namespace
 
-json dry_run(const json& cell, int rank) {
+json dry_run(const json& config, int rank) {
   const double start = monotonic_s();
-  Trainer trainer(assemble(make_recipe(cell.at("config")), rank, {}, at::kMeta));
+  Trainer trainer(assemble(make_recipe(config), rank, {}, at::kMeta));
   Assembly& a = trainer.assembly();
   const double built = monotonic_s();
   const StepResult step = trainer.step(0, /*measure_activations=*/true);

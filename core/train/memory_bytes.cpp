@@ -15,8 +15,10 @@ void add(MemoryBytes& sum, const Parameter& p) {
   const int64_t weight = bytes(p.weight);
   sum.parameters += weight > 0 ? weight : bytes(p.master);
   if (weight > 0 && !p.master.is_same(p.weight)) sum.optimizer += bytes(p.master);
-  sum.gradients += bytes(p.gradient);
-  if (!p.gradient.is_same(p.sink.total())) sum.gradients += bytes(p.sink.total());
+  // A sink that stays unsharded holds the reduced gradient within it.
+  const Tensor& total = p.sink.total();
+  const bool within = total.defined() && p.gradient.is_alias_of(total);
+  sum.gradients += within ? bytes(total) : bytes(p.gradient) + bytes(total);
 }
 
 }  // namespace

@@ -37,11 +37,24 @@ int run_command(const Arguments& arguments) {
   return run_rank(cell, rank, arguments.events_fd);
 }
 
+nlohmann::json dry_run_or_reason(const nlohmann::json& run) {
+  try {
+    return train::dry_run(run.at("config"), run.at("rank").get<int>());
+  } catch (const Error& e) {
+    return {{"error", e.what()}, {"hint", e.hint()}};
+  } catch (const std::exception& e) {
+    return {{"error", e.what()}, {"hint", ""}};
+  }
+}
+
+/// {"plugins": [...], "runs": [{"config", "rank"}]} -> {"runs": [a dry run or {"error", "hint"}]}.
 int dry_run_command(const Arguments& arguments) {
   print_document([&] {
     const auto request = nlohmann::json::parse(read_file(arguments.file));
     load_plugins(request.at("plugins").get<std::vector<std::filesystem::path>>());
-    return train::dry_run(request, request.at("rank").get<int>());
+    nlohmann::json runs = nlohmann::json::array();
+    for (const auto& run : request.at("runs")) runs.push_back(dry_run_or_reason(run));
+    return nlohmann::json{{"runs", runs}};
   });
   shutdown_plugins();
   return 0;

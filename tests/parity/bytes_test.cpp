@@ -190,6 +190,31 @@ TEST(Bytes, TensorParallelWithoutSequenceParallel) {
   }
 }
 
+/// The bytes of tp with regather; (tp - 1) pieces per former collective inside the layers.
+TEST(Bytes, AsyncTensorParallel) {
+  constexpr int64_t kMicrobatches = 8, kLines = 2 * kLayers + 1;
+  const int64_t message = wire(kSequence * kHidden * kWidth, 2);
+  for (const int64_t pieces : {1, 2}) {
+    const json tp = {{"name", "async_tp"}, {"pieces", pieces}};
+    for (const RankOutcome& rank : run(layout("tp=2", {{"tp", tp}}), kSteps)) {
+      const auto counts = per_step(rank);
+      const auto times = [&](int64_t calls, int64_t parts) {
+        return Count{kMicrobatches * calls * parts, kMicrobatches * calls * message};
+      };
+      // Forward: a gather and a scatter per pair of products; the embedding and the head stay.
+      EXPECT_EQ(counts.at("tp send forward"), times(4 * kLayers, pieces));
+      EXPECT_EQ(counts.at("tp all_gather forward"), times(1, 1));
+      EXPECT_EQ(counts.at("tp reduce_scatter forward"), times(1, 1));
+      // Backward: the same, and the inputs of column products again.
+      EXPECT_EQ(counts.at("tp send backward"), times(6 * kLayers, pieces));
+      EXPECT_EQ(counts.at("tp all_gather backward"), times(1, 1));
+      EXPECT_EQ(counts.at("tp reduce_scatter backward"), times(1, 1));
+      EXPECT_EQ(counts.at("tp all_reduce backward"),
+                (Count{1, 2 * wire(kLines * kHidden * kWidth, 2)}));
+    }
+  }
+}
+
 /// Two units are whole at once (the one that computes and the one gathered ahead), and the message
 /// of a third is copied out.
 TEST(Bytes, FsdpHoldsTwoUnitsAndAMessage) {

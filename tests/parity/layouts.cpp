@@ -74,6 +74,7 @@ RankOutcome run_rank(const json& config, int rank, const std::string& meeting, i
     out.parts.push_back(
         {p.spec.name, p.stored.box(), p.master.detach().clone(), a.shards[i].state});
   }
+  out.memory = train::memory_bytes(a);
   out.counters = a.counters;
   return out;
 }

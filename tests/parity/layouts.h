@@ -10,6 +10,7 @@
 #include "assay/communicator.h"
 #include "assay/rank_context.h"
 #include "core/train/assemble.h"
+#include "core/train/memory_bytes.h"
 
 namespace assay::parity {
 
@@ -26,6 +27,7 @@ struct RankOutcome {
   double eval_loss = 0;
   std::vector<StoredPart> parts{};
   std::vector<Traffic> traffic{};  ///< without phase control
+  train::MemoryBytes memory{};     ///< after the last step
   Counters counters{};
 };
 

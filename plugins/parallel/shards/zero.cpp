@@ -38,8 +38,16 @@ void Zero::prepare(const RankContext& context) {
   }
   allocate_stored(context, bundles());
   if (microbatches_ == SyncMicrobatches::every) return;
+  // Unsharded sums stay anyway: the reduced shard takes its own place within them.
   for (Parameter& p : context.parameters) {
-    if (p.present) p.sink.hold();
+    if (!p.present) continue;
+    p.sink.hold();
+    Tensor own = p.sink.total();
+    for (size_t d = 0; d < p.stored.box().size.size(); ++d) {
+      const int64_t begin = p.stored.box().begin[d] - p.placement.box().begin[d];
+      own = own.narrow(static_cast<int64_t>(d), begin, p.stored.box().size[d]);
+    }
+    p.gradient = own;
   }
 }
 

@@ -28,7 +28,7 @@ struct TpOptions {
 ///   regather; statistics of the loss 6 e_s T w(tp)
 ///
 /// A weight is cut on its first axis among vocab, heads, kv_heads and ffn; expert weights are ep's.
-class Tp final : public ParallelStrategy {
+class Tp : public ParallelStrategy {
  public:
   using Options = TpOptions;
   explicit Tp(const Options& options) : options_(options) {}
