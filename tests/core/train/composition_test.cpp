@@ -47,7 +47,7 @@ TEST(Composition, InputAndWeightGradientsApartGiveTheBitsOfBackward) {
   load_test_plugins();
   auto assembly =
       assemble(make_recipe(with("memory", {{"name", "selective_op"}})), 0, {}, at::kCPU);
-  assembly->actions = split_schedule();
+  assembly->pipeline.actions = {split_schedule()};
   Trainer split(std::move(assembly));
   EXPECT_EQ(run_steps(split, 3), run_steps(*plain, 3));
   EXPECT_EQ(weight_difference(split, *plain), 0.0);
