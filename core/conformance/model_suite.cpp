@@ -152,15 +152,25 @@ void facts_follow_from_the_declaration(const Subject& s) {
   }
 }
 
+/// Matrix weights that a token is multiplied with: of experts, those it goes to.
+double active_weights(const Model& model) {
+  const auto facts = model.facts();
+  double weights = 0;
+  for (const ParameterSpec& spec : model.parameters()) {
+    if (spec.shape.size() < 2 || spec.role == ParameterRole::embedding) continue;
+    const bool experts = spec.axes.at(0).axis == Axis::expert;
+    const auto share = [&] {
+      return static_cast<double>(facts.at("top_k")) / static_cast<double>(facts.at("experts"));
+    };
+    weights += static_cast<double>(numel(spec.shape)) * (experts ? share() : 1.0);
+  }
+  return weights;
+}
+
 /// "tt": six FLOPs per token and matrix weight that is multiplied, embedding left out.
 void counts_its_flops(const Subject& s) {
   const auto model = small_instance(s);
-  double weights = 0;
-  for (const ParameterSpec& spec : model->parameters()) {
-    if (spec.shape.size() == 2 && spec.role != ParameterRole::embedding) {
-      weights += static_cast<double>(numel(spec.shape));
-    }
-  }
+  const double weights = active_weights(*model);
   const Flops flops = model->flops_per_token(kSeqLen);
   for (const char* formula : {"tt", "palm", "causal_half"}) {
     ASSERT_TRUE(flops.contains(formula)) << formula;

@@ -26,7 +26,7 @@ void add_rank_maxima(const store::Store& store, const Attempt& attempt,
   const store::Table rows = store.query(
       "SELECT name, max(value) value, min(unit) unit, min(formula_id) formula_id FROM metrics"
       " WHERE attempt_id=?1 AND rank>=0 AND value IS NOT NULL"
-      " AND (name NOT LIKE 'fact.%' OR name='fact.numerics_only')"
+      " AND (name NOT LIKE 'fact.%' OR name IN('fact.numerics_only','fact.force_balance'))"
       " AND (?2 OR unit NOT IN('s','1/s','s/step')) GROUP BY name ORDER BY name",
       {attempt.attempt_id, int64_t{attempt.has_timing}});
   for (size_t i = 0; i < rows.rows.size(); ++i) {

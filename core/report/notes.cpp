@@ -105,15 +105,26 @@ std::string note_untimed(const Model& model) {
   return ids.empty() ? "" : fmt::format("untimed, without figures in seconds: runs {}", list(ids));
 }
 
-std::string note_numerics(const Model& model) {
+/// Cells of which some run has 1 as `figure`.
+std::string cells_with(const Model& model, const char* figure) {
   std::set<std::string> cells;
   for (const RunRow& run : model.runs) {
-    const Figure* emulated = run.figure("fact.numerics_only");
-    if (run.state == "ok" && emulated && emulated->value == 1) cells.insert(run.slug);
+    const Figure* found = run.figure(figure);
+    if (run.state == "ok" && found && found->value == 1) cells.insert(run.slug);
   }
+  return list({cells.begin(), cells.end()});
+}
+
+std::string note_numerics(const Model& model) {
+  const std::string cells = cells_with(model, "fact.numerics_only");
   if (cells.empty()) return "";
-  return fmt::format("numerics only (emulated arithmetic, its speed says nothing): {}",
-                     list({cells.begin(), cells.end()}));
+  return "numerics only (emulated arithmetic, its speed says nothing): " + cells;
+}
+
+std::string note_forced(const Model& model) {
+  const std::string cells = cells_with(model, "fact.force_balance");
+  if (cells.empty()) return "";
+  return "experts by round robin (force_balance, its loss says nothing): " + cells;
 }
 
 std::string note_data(const std::vector<CellRow>& cells) {
@@ -197,8 +208,8 @@ std::vector<std::string> make_footnotes(const Reader& reader, int64_t study_id, 
   const std::vector<std::string> differing = shown_keys(cells, false);
   if (!differing.empty()) notes.push_back(fmt::format("differs: {}", fmt::join(differing, ", ")));
   for (std::string note :
-       {note_steps(model), note_untimed(model), note_numerics(model), note_statistics(model),
-        note_retries(model), note_data(cells), note_skips(reader, study_id),
+       {note_steps(model), note_untimed(model), note_numerics(model), note_forced(model),
+        note_statistics(model), note_retries(model), note_data(cells), note_skips(reader, study_id),
         note_plugins(reader, study_id), note_runs(model)}) {
     if (!note.empty()) notes.push_back(std::move(note));
   }

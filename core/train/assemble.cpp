@@ -178,6 +178,11 @@ void prepare_model(Assembly& a) {
                            .microbatches = a.step.microbatches,
                            .token_ranks = a.mesh.size(MeshGroup::loss) * sequence_parts(a),
                            .device = a.device});
+  const bool first = a.mesh.index(MeshGroup::loss) == 0 && a.mesh.coordinate(MeshDim::tp) == 0;
+  for (const auto& [name, tensor] : a.recipe.model->buffers()) {
+    const Shape shape = tensor.sizes().vec();
+    a.kept.push_back({"model/" + name, shape, whole(shape), tensor, first});
+  }
 }
 
 void stack_ops(Assembly& a) {

@@ -24,7 +24,7 @@ struct ASSAY_API Assembly {
   Assembly& operator=(const Assembly&) = delete;
 
   ParallelStrategy* strategy(MeshDim dim) const;  ///< null where the dimension is not in use
-  const ActionList& actions() const;  ///< of this pipeline rank
+  const ActionList& actions() const;              ///< of this pipeline rank
 
   Recipe recipe;
   at::Device device;

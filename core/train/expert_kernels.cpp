@@ -3,8 +3,9 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/ones_like.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros.h>
 
 #include <limits>
@@ -224,11 +225,7 @@ Tensor grouped_dx(const Tensors& dys, std::span<const Weight> weights,
     if (first) dx = at::empty({dys[i].size(0), w.size(2)}, dys[i].options());
     for_experts(expert_rows, [&](int64_t e, int64_t begin, int64_t rows) {
       const Tensor part = dx.narrow(0, begin, rows), dy = dys[i].narrow(0, begin, rows);
-      if (first) {
-        product_to(part, dy, w.select(0, e));
-      } else {
-        add_product(part, dy, w.select(0, e));
-      }
+      first ? product_to(part, dy, w.select(0, e)) : add_product(part, dy, w.select(0, e));
     });
   }
   return dx;

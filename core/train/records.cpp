@@ -168,6 +168,8 @@ void Records::finish(int64_t steps) {
       {"numerics_only", a_.recipe.precision->numerics_only()},
       {"flops_per_token", a_.recipe.model->flops_per_token(a_.recipe.settings.batch.seq_len)}};
   facts["counters"] = a_.counters;
+  const auto of_model = a_.recipe.model->facts();
+  if (of_model.contains("force_balance")) facts["force_balance"] = of_model.at("force_balance");
   reporter_.row(facts);
 }
 

@@ -20,7 +20,7 @@ struct StepResult {
   int64_t tokens = 0;  ///< global_batch * seq_len
   double wall_s = 0, data_wait_s = 0, forward_s = 0, backward_s = 0, optimizer_s = 0;
   double comm_exposed_s = 0;
-  double virtual_step_s = -1;  ///< of a pipeline, see virtual_time.h; -1: there is none
+  double virtual_step_s = -1;           ///< of a pipeline, see virtual_time.h; -1: there is none
   int64_t saved_activation_bytes = -1;  ///< of the first microbatch; -1: not measured in this step
   std::map<std::string, double> metrics{};  ///< of the model, by name
 };
