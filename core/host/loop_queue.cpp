@@ -107,9 +107,16 @@ std::vector<int> Supervisor::Loop::take_devices(size_t count) {
 
 void Supervisor::Loop::give_back(const std::vector<int>& devices) {
   free_devices_.insert(devices.begin(), devices.end());
-  if (!running_.empty() || !lock_held_) return;
+  if (!running_.empty() || !lock_held_ || pair_goes_on()) return;
   device_lock_.release();  // between two runs another supervisor may have its turn
   lock_held_ = lock_wait_told_ = false;
+}
+
+/// The second run of a pair follows at once: nobody else gets the devices in between.
+bool Supervisor::Loop::pair_goes_on() const {
+  const auto partner = partner_.find(last_ended_);
+  return partner != partner_.end() && !stopping() && !waiting_.empty() &&
+         waiting_.front().run.run_id == partner->second;
 }
 
 void Supervisor::Loop::start(const StudyRun& run) {
@@ -151,8 +158,7 @@ void Supervisor::Loop::launch(const StudyRun& run, const store::Claim& claim,
     roles.push_back({.plugin_id = plugin.plugin_id, .role = plugin.role});
   }
   store_.add_attempt_plugins(claim.attempt_id, roles);
-  const auto folder =
-      attempt_folder(results_, run.run.slug, run.run.cell_id, run.run.slot, claim.n);
+  const auto folder = attempt_folder(results_, run.run, claim.n);
   set_aside(folder);
   AttemptSpec spec{.claim = claim,
                    .folder = folder,
@@ -175,6 +181,7 @@ void Supervisor::Loop::launch(const StudyRun& run, const store::Claim& claim,
                            : exec_;
   auto& entry = running_[id];
   entry.devices = std::move(devices);
+  entry.before = sample_load();
   entry.attempt = std::make_unique<Attempt>(io_, launcher, std::move(spec), std::move(callbacks));
   update_totals();
   entry.attempt->start();
