@@ -13,7 +13,7 @@ namespace assay::host {
 namespace {
 
 constexpr const char* kFormula = "machine.v1";
-constexpr double kMicro = 1e-6, kKilo = 1e3, kMega = 1e6;
+constexpr double kMicrosecond = 1e-6, kKilo = 1e3, kMega = 1e6;
 constexpr size_t kSteal = 7;
 
 void read_ticks(const std::filesystem::path& root, LoadSample& sample) {
@@ -82,7 +82,7 @@ std::vector<store::Metric> load_figures(const LoadSample& before, const LoadSamp
   }
   const double wall_s = after.at_s - before.at_s;
   if (before.pressure_us && after.pressure_us && wall_s > 0) {
-    const double waited_s = (*after.pressure_us - *before.pressure_us) * kMicro;
+    const double waited_s = (*after.pressure_us - *before.pressure_us) * kMicrosecond;
     figures.push_back(figure("cpu_pressure_share", std::min(1.0, waited_s / wall_s), "1"));
   }
   if (before.clock_hz && after.clock_hz) {

@@ -52,6 +52,8 @@ class Supervisor::Loop {
   // queue
   void schedule();
   bool start_next();
+  void drop_late_pairs();
+  double typical_duration_s() const;  ///< median of the runs that ended, 0 before the first
   std::deque<StudyRun>::iterator next_that_fits();
   bool devices_ready();
   size_t devices_needed(const StudyRun& run) const;

@@ -209,6 +209,10 @@ void Supervisor::Loop::arm_retry_timer() {
   });
 }
 
+double Supervisor::Loop::typical_duration_s() const {
+  return durations_s_.empty() ? 0 : median(durations_s_);
+}
+
 void Supervisor::Loop::update_totals() {
   totals_.queued = static_cast<int64_t>(waiting_.size() + retries_.size());
   totals_.running = static_cast<int64_t>(running_.size());

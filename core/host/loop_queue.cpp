@@ -51,6 +51,21 @@ void set_aside(const std::filesystem::path& folder) {
 
 }  // namespace
 
+/// Pairs that would not end in time stay queued; a pair that has begun is finished.
+void Supervisor::Loop::drop_late_pairs() {
+  if (!options_.no_pair_ends_after || waiting_.empty() || !running_.empty()) return;
+  const auto partner = partner_.find(waiting_.front().run.run_id);
+  if (partner == partner_.end() || ended_.contains(partner->second)) return;
+  const auto pair = std::chrono::duration<double>(2 * typical_duration_s());
+  if (std::chrono::steady_clock::now() + pair <= *options_.no_pair_ends_after) return;
+  const size_t before = waiting_.size();
+  std::erase_if(waiting_, [this](const StudyRun& r) { return partner_.contains(r.run.run_id); });
+  totals_.runs -= static_cast<int64_t>(before - waiting_.size());
+  observer_.note("the time is up: " + std::to_string((before - waiting_.size()) / 2) +
+                 " pairs are left for the next run of this study");
+  update_totals();
+}
+
 void Supervisor::Loop::schedule() {
   while (!stopping() && start_next()) {
   }
@@ -58,6 +73,7 @@ void Supervisor::Loop::schedule() {
 }
 
 bool Supervisor::Loop::start_next() {
+  drop_late_pairs();
   const auto next = next_that_fits();
   if (next == waiting_.end() || !devices_ready()) return false;
   const StudyRun run = std::move(*next);
