@@ -21,6 +21,7 @@ void add_status(CLI::App& app, Context& context);
 void add_log(CLI::App& app, Context& context);
 void add_compare(CLI::App& app, Context& context);
 void add_diff(CLI::App& app, Context& context);
+void add_gate(CLI::App& app, Context& context);
 void add_report(CLI::App& app, Context& context);
 void add_sql(CLI::App& app, Context& context);
 void add_export(CLI::App& app, Context& context);

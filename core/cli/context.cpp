@@ -137,6 +137,9 @@ Context default_context() {
   context.components = [](const std::vector<std::filesystem::path>& own) {
     return grid::components_of(Catalogue::load(plugin_folders(own), worker_describer()));
   };
+  context.exact_components = [](const std::vector<std::filesystem::path>& folders) {
+    return grid::components_of(Catalogue::load(folders, worker_describer()));
+  };
   context.binaries = grid::installed_binaries;
   context.machine = grid::this_machine;
   return context;
@@ -168,6 +171,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_log(app, context);
   add_compare(app, context);
   add_diff(app, context);
+  add_gate(app, context);
   add_report(app, context);
   add_sql(app, context);
   add_export(app, context);

@@ -30,6 +30,9 @@ struct Context {
   /// Replaced by tests; by default the installed plugins, binaries and this machine.
   std::function<std::unique_ptr<grid::Components>(const std::vector<std::filesystem::path>&)>
       components;
+  /// The plugins of these folders and no others.
+  std::function<std::unique_ptr<grid::Components>(const std::vector<std::filesystem::path>&)>
+      exact_components;
   std::function<grid::Binaries()> binaries;
   std::function<grid::Machine()> machine;
 

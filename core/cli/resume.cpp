@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "core/cli/commands.h"
+#include "core/cli/comparing.h"
 #include "core/cli/context.h"
 #include "core/cli/supervise.h"
 #include "core/host/study.h"
@@ -25,6 +26,7 @@ void resume_study(const ResumeArguments& arguments, Context& context) {
   store::Store store(context.database);
   supervise(store, study.study_id, study.name, host::run_keys(study.resolved_json), arguments.flags,
             context);
+  print_declared(store, study.study_id, study.name, context);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "core/cli/commands.h"
+#include "core/cli/comparing.h"
 #include "core/cli/context.h"
 #include "core/cli/plan_text.h"
 #include "core/cli/supervise.h"
@@ -19,18 +20,39 @@ struct RunArguments {
   SuperviseFlags flags{};
 };
 
+/// Pairs of the study's compare: section, after the linter has let them pass.
+void plan_pairs(store::Store& store, int64_t study_id, const grid::Plan& plan,
+                const grid::Components& components, const Context& context) {
+  std::vector<host::ComparisonPlan> comparisons;
+  {
+    const store::Reader reader(store.file());
+    comparisons =
+        host::declared_comparisons(reader, study_id, plan.compare, host::traits_of(components));
+    require_fair(reader, plan.study, comparisons, context);
+  }
+  schedule(store, study_id, comparisons);
+}
+
 void run_study(const RunArguments& arguments, Context& context) {
   grid::PlanRequest request = plan_request(context, arguments.file);
   request.sets = arguments.sets;
   if (arguments.flags.devices > 0) {
     request.sets.push_back("run.devices=" + std::to_string(arguments.flags.devices));
   }
+  const grid::Components* used = nullptr;
+  request.components = [&used, inner = request.components ](const auto& folders) -> auto& {
+    const grid::Components& components = inner(folders);
+    used = &components;
+    return components;
+  };
   const grid::Plan plan = grid::plan(request);
   *context.err << render(plan.diagnostics);
   if (context.verbosity >= 0) *context.err << counts_line(plan) << std::endl;
   store::Store store(context.database);
   const int64_t study_id = host::store_plan(store, plan);
+  if (!plan.compare.is_null()) plan_pairs(store, study_id, plan, *used, context);
   supervise(store, study_id, plan.study, plan.run, arguments.flags, context);
+  print_declared(store, study_id, plan.study, context);
 }
 
 }  // namespace

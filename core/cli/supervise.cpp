@@ -67,6 +67,7 @@ host::SupervisorOptions options_of(const store::Store& store, int64_t study_id,
                                   .join = flags.join,
                                   .strict_oom = flags.strict_oom,
                                   .argv = command_line()};
+  options.no_pair_ends_after = flags.no_pair_ends_after;
   if (!flags.only.empty()) options.only = flags.only;
   if (flags.filter.empty()) return options;
   const store::Reader reader(store.file());
@@ -117,7 +118,7 @@ void supervise(store::Store& store, int64_t study_id, const std::string& study, 
   const host::SupervisorResult result = supervisor.run();
   context.exit_code = result.exit_code;
   progress.finish(result.totals, result.exit_code);
-  if (!context.json && context.verbosity >= 0) print_table(store, study, context);
+  if (flags.table && !context.json && context.verbosity >= 0) print_table(store, study, context);
 }
 
 }  // namespace assay::cli

@@ -1,7 +1,9 @@
 // What `run` and `resume` share: their flags, and the supervisor with its progress and table.
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,9 @@ struct SuperviseFlags {
   std::vector<std::string> only{};
   bool fail_fast = false, join = false, no_template = false, strict_oom = false;
   int devices = 0;  ///< 0: as the study says
+  /// No pair starts whose two runs would end later, by the median time of runs so far.
+  std::optional<std::chrono::steady_clock::time_point> no_pair_ends_after{};
+  bool table = true;  ///< print the comparison of all recipes at the end
 };
 
 void add_supervise_flags(CLI::App& command, SuperviseFlags& flags);

@@ -15,7 +15,7 @@ const std::vector<std::string> kKeys = {"baseline",   "candidates",  "pairs", "s
                                         "metrics",    "allow",       "power", "control_pairs"};
 
 constexpr double kStandardMargin = 0.01;  // of min_effect and same_margin
-constexpr double kStandardAlpha = 0.01;
+constexpr double kStandardAlpha = 0.0025;
 
 bool is_arm(const Node* node) { return node && node->is_map() && node->find("set"); }
 
@@ -37,13 +37,13 @@ std::string percent(double value) {
 
 void check_pairs(const Node& compare, Findings& findings) {
   const Node* node = compare.find("pairs");
-  if (!node) return;
+  if (!node || node->text == "0") return;  // losses and bytes alone
   const double alpha = share(compare, "alpha", findings).value_or(kStandardAlpha);
-  const double least = alpha <= 0.005 ? 8 : 10;
+  const double least = alpha >= 0.005 ? 8 : 10;  // smallest counts whose exact p reaches alpha
   const OptionSpec spec{.name = "pairs",
                         .type = OptionType::integer,
                         .default_value = int64_t{20},
-                        .range = {least, 100'000}};
+                        .range = {least, 1000}};
   const auto value = read_value(*node, spec, "compare.pairs", findings);
   if (value && std::get<int64_t>(*value) % 2 != 0) {
     findings.error(
@@ -63,6 +63,12 @@ std::optional<Node> compared_arms(const Node& root) {
     for (const Node& arm : candidates->items) list.items.push_back(arm);
   }
   return list;
+}
+
+const Node* compared_seeds(const Node& root) {
+  const Node* compare = root.find("compare");
+  const Node* loss = compare && compare->is_map() ? compare->find("loss") : nullptr;
+  return loss && loss->is_map() ? loss->find("seeds") : nullptr;
 }
 
 void check_compare(const Node& root, Findings& findings) {

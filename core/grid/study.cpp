@@ -199,18 +199,22 @@ class StudyReader {
     }
   }
 
+  /// `seeds:`, else those over which `compare:` pairs its losses.
   void read_seeds() {
     const Member* seeds = member("seeds");
-    if (!seeds || !list(*seeds, "whole numbers")) return;
+    if (seeds && !list(*seeds, "whole numbers")) return;
+    const Node* values = seeds ? &seeds->value : compared_seeds(study_.root);
+    if (!values || !values->is_sequence()) return;
+    const Mark mark = seeds ? named(*seeds) : values->mark;
     const OptionSpec& spec = *find_key(host_keys(), "seed");
-    for (const Node& item : seeds->value.items) read_value(item, spec, "seeds", findings_);
+    for (const Node& item : values->items) read_value(item, spec, "seeds", findings_);
     if (std::find(study_.axis_names.begin(), study_.axis_names.end(), "seed") !=
         study_.axis_names.end()) {
-      findings_.error("G05", named(*seeds), "'seed' is an axis of the grid already");
+      findings_.error("G05", mark, "'seed' is an axis of the grid already");
     }
-    study_.seeds = blocks_.values("seed", named(*seeds), seeds->value);
-    if (seeds->value.items.empty()) {
-      findings_.error("G15", named(*seeds), "'seeds' has no values: it leaves no cell");
+    study_.seeds = blocks_.values("seed", mark, *values);
+    if (values->items.empty()) {
+      findings_.error("G15", mark, "'seeds' has no values: it leaves no cell");
     }
   }
 

@@ -18,6 +18,7 @@
 #include "core/host/device_lock.h"
 #include "core/host/disk.h"
 #include "core/host/exec_launcher.h"
+#include "core/host/load_sample.h"
 #include "core/host/study.h"
 #include "core/host/supervisor.h"
 #include "core/host/template_launcher.h"
@@ -38,21 +39,27 @@ class Supervisor::Loop {
   struct Running {
     std::unique_ptr<Attempt> attempt{};
     std::vector<int> devices{};
+    LoadSample before{};
   };
   enum class Stopping { no, finish_running, terminate, kill };
 
   // prepare
   void refuse_second_supervisor() const;
   void enqueue_runs();
+  void enqueue_pairs(const store::Reader& reader);
+  void enqueue(StudyRun run);
   void check_devices() const;
   // queue
   void schedule();
   bool start_next();
+  void drop_late_pairs();
+  double typical_duration_s() const;  ///< median of the runs that ended, 0 before the first
   std::deque<StudyRun>::iterator next_that_fits();
   bool devices_ready();
   size_t devices_needed(const StudyRun& run) const;
   std::vector<int> take_devices(size_t count);
   void give_back(const std::vector<int>& devices);
+  bool pair_goes_on() const;
   void start(const StudyRun& run);
   void launch(const StudyRun& run, const store::Claim& claim, std::vector<int> devices);
   nlohmann::json cell_document(const StudyRun& run, const store::Claim& claim,
@@ -64,6 +71,8 @@ class Supervisor::Loop {
   store::AttemptEnd settle(const Attempt& attempt);
   void conclude(RunView view, const store::Claim& claim, const store::AttemptEnd& end);
   bool retry_later(const store::Claim& claim, const store::AttemptEnd& end);
+  void leave_queue(int64_t run_id);
+  void queue_again(const StudyRun& run);
   void arm_retry_timer();
   void update_totals();
   void import_spools(const Attempt& attempt);
@@ -98,6 +107,9 @@ class Supervisor::Loop {
   std::map<int64_t, Running> running_{};
   std::map<int64_t, StudyRun> runs_{};  ///< by run_id, those of this session
   std::map<int64_t, int> retried_{};
+  std::map<int64_t, int64_t> partner_{};    ///< run_id of a pair -> the other one's
+  std::map<int64_t, std::string> ended_{};  ///< states of runs that ended in this session
+  int64_t last_ended_ = 0;                  ///< run_id
   std::set<int> free_devices_{};
   DeviceLock device_lock_;
   bool lock_held_ = false, lock_wait_told_ = false;

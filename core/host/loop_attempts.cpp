@@ -82,9 +82,14 @@ void Supervisor::Loop::on_ended(int64_t attempt_id) {
   const auto found = running_.find(attempt_id);
   const Running entry = std::move(found->second);
   running_.erase(found);
+  last_ended_ = entry.attempt->spec().claim.run.run_id;
   give_back(entry.devices);
+  const auto load = load_figures(entry.before, sample_load());
   store::AttemptEnd end{.state = "infra", .reason = "the disk is full"};
-  with_ballast([&] { end = settle(*entry.attempt); });
+  with_ballast([&] {
+    store_.put_metrics(attempt_id, load);
+    end = settle(*entry.attempt);
+  });
   RunView view = entry.attempt->view();
   if (end.state != "infra" && end.state != "killed") durations_s_.push_back(view.elapsed_s);
   conclude(std::move(view), entry.attempt->spec().claim, end);
@@ -136,6 +141,7 @@ void Supervisor::Loop::conclude(RunView view, const store::Claim& claim,
     return observer_.ended(view, totals_);
   }
   ++*count_of(totals_, end.state);
+  ended_[claim.run.run_id] = end.state;
   update_totals();
   const bool bad = end.state == "fail" || end.state == "timeout" || end.state == "invalid" ||
                    (end.state == "oom" && options_.strict_oom);
@@ -153,6 +159,8 @@ bool Supervisor::Loop::retry_later(const store::Claim& claim, const store::Attem
   const auto& delays = options_.patience.retry_delays;
   const auto delay = delays[std::min(static_cast<size_t>(retried), delays.size() - 1)];
   ++retried;
+  const auto partner = partner_.find(claim.run.run_id);
+  if (partner != partner_.end()) leave_queue(partner->second);
   retries_.emplace(std::chrono::steady_clock::now() + delay, runs_.at(claim.run.run_id));
   observer_.note(claim.run.slug + ": tried again in " +
                  std::to_string(std::chrono::duration_cast<std::chrono::seconds>(delay).count()) +
@@ -162,6 +170,21 @@ bool Supervisor::Loop::retry_later(const store::Claim& claim, const store::Attem
   return true;
 }
 
+void Supervisor::Loop::leave_queue(int64_t run_id) {
+  std::erase_if(waiting_, [&](const StudyRun& run) { return run.run.run_id == run_id; });
+}
+
+void Supervisor::Loop::queue_again(const StudyRun& run) {
+  const auto ended = ended_.find(run.run.run_id);
+  if (ended != ended_.end()) {
+    --*count_of(totals_, ended->second);
+    ended_.erase(ended);
+  }
+  leave_queue(run.run.run_id);
+  with_ballast([&] { store_.requeue_run(run.run.run_id); });
+  waiting_.push_back(run);
+}
+
 void Supervisor::Loop::arm_retry_timer() {
   if (retries_.empty()) return;
   retry_timer_.expires_at(retries_.begin()->first);
@@ -169,14 +192,25 @@ void Supervisor::Loop::arm_retry_timer() {
     if (error || retries_.empty()) return;
     const auto now = std::chrono::steady_clock::now();
     while (!retries_.empty() && retries_.begin()->first <= now) {
-      StudyRun run = std::move(retries_.begin()->second);
+      const StudyRun run = std::move(retries_.begin()->second);
       retries_.erase(retries_.begin());
-      with_ballast([&] { store_.requeue_run(run.run.run_id); });
-      waiting_.push_back(std::move(run));
+      const auto partner = partner_.find(run.run.run_id);
+      if (partner == partner_.end()) {
+        queue_again(run);
+        continue;
+      }
+      const StudyRun& other = runs_.at(partner->second);  // a pair is repeated whole
+      const bool first = run.run.run_id < other.run.run_id;
+      queue_again(first ? run : other);
+      queue_again(first ? other : run);
     }
     arm_retry_timer();
     schedule();
   });
+}
+
+double Supervisor::Loop::typical_duration_s() const {
+  return durations_s_.empty() ? 0 : median(durations_s_);
 }
 
 void Supervisor::Loop::update_totals() {

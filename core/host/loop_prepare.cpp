@@ -6,6 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/diagnostic.h"
 #include "core/base/files.h"
+#include "core/host/comparisons.h"
 #include "core/host/loop.h"
 #include "core/host/machine.h"
 #include "core/host/recovery.h"
@@ -127,14 +128,44 @@ void Supervisor::Loop::enqueue_runs() {
   const store::Reader reader(store_.file());
   for (StudyRun& run : study_runs(reader, options_.study_id, env_.machine_id)) {
     if (options_.select && !options_.select(run.run)) continue;
-    if (!contains(options_.only, run.state)) continue;
-    if (run.state != "queued") store_.requeue_run(run.run.run_id);
-    run.state = "queued";
-    runs_[run.run.run_id] = run;
-    waiting_.push_back(std::move(run));
+    if (contains(options_.only, run.state)) enqueue(std::move(run));
   }
+  enqueue_pairs(reader);
   totals_.runs = static_cast<int64_t>(waiting_.size());
   update_totals();
+}
+
+/// A pair whose one run is missing is run again whole: its two must lie back to back.
+void Supervisor::Loop::enqueue_pairs(const store::Reader& reader) {
+  bool any = false;
+  for (PairRuns& pair : pair_runs(reader, options_.study_id, env_.machine_id)) {
+    if (options_.select && !(options_.select(pair.first.run) && options_.select(pair.second.run))) {
+      continue;
+    }
+    const bool running = pair.first.state == "running" || pair.second.state == "running";
+    if (running || !(contains(options_.only, pair.first.state) ||
+                     contains(options_.only, pair.second.state))) {
+      continue;
+    }
+    any = true;
+    partner_[pair.first.run.run_id] = pair.second.run.run_id;
+    partner_[pair.second.run.run_id] = pair.first.run.run_id;
+    enqueue(std::move(pair.first));
+    enqueue(std::move(pair.second));
+  }
+  if (!any || options_.keys.timed) return;
+  throw DiagnosticError(Diagnostic{
+      .id = "H06",
+      .place = options_.study,
+      .text = "pairs are always timed, one run at a time; this study has run.timed: false",
+      .hints = {"set run.timed: true, or compare losses alone with pairs: 0"}});
+}
+
+void Supervisor::Loop::enqueue(StudyRun run) {
+  if (run.state != "queued") store_.requeue_run(run.run.run_id);
+  run.state = "queued";
+  runs_[run.run.run_id] = run;
+  waiting_.push_back(std::move(run));
 }
 
 void Supervisor::Loop::check_devices() const {
@@ -163,6 +194,11 @@ SupervisorResult Supervisor::Loop::finish() {
   std::vector<StudyRun> meant;
   for (StudyRun& run : study_runs(reader, options_.study_id, env_.machine_id)) {
     if (!options_.select || options_.select(run.run)) meant.push_back(std::move(run));
+  }
+  for (PairRuns& pair : pair_runs(reader, options_.study_id, env_.machine_id)) {
+    for (StudyRun* run : {&pair.first, &pair.second}) {
+      if (!options_.select || options_.select(run->run)) meant.push_back(std::move(*run));
+    }
   }
   SupervisorResult result{.exit_code = exit_code(count_states(meant), options_.strict_oom),
                           .totals = totals_};

@@ -51,6 +51,21 @@ void set_aside(const std::filesystem::path& folder) {
 
 }  // namespace
 
+/// Pairs that would not end in time stay queued; a pair that has begun is finished.
+void Supervisor::Loop::drop_late_pairs() {
+  if (!options_.no_pair_ends_after || waiting_.empty() || !running_.empty()) return;
+  const auto partner = partner_.find(waiting_.front().run.run_id);
+  if (partner == partner_.end() || ended_.contains(partner->second)) return;
+  const auto pair = std::chrono::duration<double>(2 * typical_duration_s());
+  if (std::chrono::steady_clock::now() + pair <= *options_.no_pair_ends_after) return;
+  const size_t before = waiting_.size();
+  std::erase_if(waiting_, [this](const StudyRun& r) { return partner_.contains(r.run.run_id); });
+  totals_.runs -= static_cast<int64_t>(before - waiting_.size());
+  observer_.note("the time is up: " + std::to_string((before - waiting_.size()) / 2) +
+                 " pairs are left for the next run of this study");
+  update_totals();
+}
+
 void Supervisor::Loop::schedule() {
   while (!stopping() && start_next()) {
   }
@@ -58,6 +73,7 @@ void Supervisor::Loop::schedule() {
 }
 
 bool Supervisor::Loop::start_next() {
+  drop_late_pairs();
   const auto next = next_that_fits();
   if (next == waiting_.end() || !devices_ready()) return false;
   const StudyRun run = std::move(*next);
@@ -107,9 +123,16 @@ std::vector<int> Supervisor::Loop::take_devices(size_t count) {
 
 void Supervisor::Loop::give_back(const std::vector<int>& devices) {
   free_devices_.insert(devices.begin(), devices.end());
-  if (!running_.empty() || !lock_held_) return;
+  if (!running_.empty() || !lock_held_ || pair_goes_on()) return;
   device_lock_.release();  // between two runs another supervisor may have its turn
   lock_held_ = lock_wait_told_ = false;
+}
+
+/// The second run of a pair follows at once: nobody else gets the devices in between.
+bool Supervisor::Loop::pair_goes_on() const {
+  const auto partner = partner_.find(last_ended_);
+  return partner != partner_.end() && !stopping() && !waiting_.empty() &&
+         waiting_.front().run.run_id == partner->second;
 }
 
 void Supervisor::Loop::start(const StudyRun& run) {
@@ -151,8 +174,7 @@ void Supervisor::Loop::launch(const StudyRun& run, const store::Claim& claim,
     roles.push_back({.plugin_id = plugin.plugin_id, .role = plugin.role});
   }
   store_.add_attempt_plugins(claim.attempt_id, roles);
-  const auto folder =
-      attempt_folder(results_, run.run.slug, run.run.cell_id, run.run.slot, claim.n);
+  const auto folder = attempt_folder(results_, run.run, claim.n);
   set_aside(folder);
   AttemptSpec spec{.claim = claim,
                    .folder = folder,
@@ -175,6 +197,7 @@ void Supervisor::Loop::launch(const StudyRun& run, const store::Claim& claim,
                            : exec_;
   auto& entry = running_[id];
   entry.devices = std::move(devices);
+  entry.before = sample_load();
   entry.attempt = std::make_unique<Attempt>(io_, launcher, std::move(spec), std::move(callbacks));
   update_totals();
   entry.attempt->start();

@@ -24,10 +24,15 @@ constexpr std::array<const char*, 4> kRecordedPrecedence = {"oom", "fail", "inva
 std::filesystem::path folder_of(const store::Reader& reader, const store::OpenAttempt& attempt,
                                 const std::filesystem::path& results) {
   if (attempt.log_path) return std::filesystem::path(*attempt.log_path).parent_path();
-  const auto table =
-      reader.query("SELECT slot FROM runs WHERE run_id=?1", {store::Value(attempt.run_id)});
-  const int64_t slot = table.empty() ? 0 : store::integer(table.at(0, "slot")).value_or(0);
-  auto folder = attempt_folder(results, attempt.slug, attempt.cell_id, slot, attempt.n);
+  const auto table = reader.query("SELECT slot, purpose, block FROM runs WHERE run_id=?1",
+                                  {store::Value(attempt.run_id)});
+  store::QueuedRun run{.cell_id = attempt.cell_id, .slug = attempt.slug};
+  if (!table.empty()) {
+    run.slot = store::integer(table.at(0, "slot")).value_or(0);
+    run.purpose = store::text(table.at(0, "purpose")).value_or("");
+    run.block = store::integer(table.at(0, "block")).value_or(0);
+  }
+  auto folder = attempt_folder(results, run, attempt.n);
   std::error_code missing;
   for (const auto& cell : std::filesystem::directory_iterator(results / "runs", missing)) {
     if (!cell.path().string().ends_with("--" + attempt.cell_id.substr(0, kIdDigits))) continue;
@@ -77,10 +82,12 @@ store::AttemptEnd settle(store::Store& store, const store::OpenAttempt& attempt,
 
 }  // namespace
 
-std::filesystem::path attempt_folder(const std::filesystem::path& results, const std::string& slug,
-                                     const std::string& cell_id, int64_t slot, int64_t n) {
-  return results / "runs" / (slug + "--" + cell_id.substr(0, kIdDigits)) /
-         ("r" + std::to_string(slot) + "." + std::to_string(n));
+std::filesystem::path attempt_folder(const std::filesystem::path& results,
+                                     const store::QueuedRun& run, int64_t n) {
+  const bool plain = run.block == 0 && (run.purpose.empty() || run.purpose == "measure");
+  const std::string head = plain ? "" : run.purpose + std::to_string(run.block) + "-";
+  return results / "runs" / (run.slug + "--" + run.cell_id.substr(0, kIdDigits)) /
+         (head + "r" + std::to_string(run.slot) + "." + std::to_string(n));
 }
 
 bool is_alive(const store::Supervisor& supervisor) {

@@ -9,9 +9,10 @@
 
 namespace assay::host {
 
-/// The folder of an attempt: <results>/runs/<slug>--<12 hex digits>/r<slot>.<n>
-std::filesystem::path attempt_folder(const std::filesystem::path& results, const std::string& slug,
-                                     const std::string& cell_id, int64_t slot, int64_t n);
+/// The folder of an attempt: <results>/runs/<slug>--<12 hex digits>/r<slot>.<n>; of pairs, controls
+/// and others "pair<block>-r<slot>.<n>".
+std::filesystem::path attempt_folder(const std::filesystem::path& results,
+                                     const store::QueuedRun& run, int64_t n);
 
 /// False iff the boot differs or no process has its pid and start time.
 bool is_alive(const store::Supervisor& supervisor);

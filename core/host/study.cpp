@@ -134,30 +134,34 @@ grid::RunKeys run_keys(const std::string& resolved_json) {
   return keys;
 }
 
+StudyRun study_run_at(const store::Table& table, size_t i) {
+  const auto number = [&](const char* name) { return *store::integer(table.at(i, name)); };
+  const auto text = [&](const char* name) { return *store::text(table.at(i, name)); };
+  return {.run = {.run_id = number("run_id"),
+                  .cell_id = text("cell_id"),
+                  .slug = text("slug"),
+                  .config_json = text("config_json"),
+                  .purpose = text("purpose"),
+                  .ordinal = number("ordinal"),
+                  .slot = number("slot"),
+                  .attempts = number("attempts"),
+                  .block = number("block")},
+          .state = text("state"),
+          .binaries_json = text("binaries_json")};
+}
+
 std::vector<StudyRun> study_runs(const store::Reader& reader, int64_t study_id,
                                  const std::string& machine_id) {
   const auto table = reader.query(
-      "SELECT r.run_id, r.cell_id, r.slot, r.state, s.ordinal, s.slug, c.config_json, "
+      "SELECT r.run_id, r.cell_id, r.slot, r.state, r.purpose, r.block, s.ordinal, s.slug, "
+      "c.config_json, "
       "c.binaries_json, (SELECT count(*) FROM attempts a WHERE a.run_id=r.run_id) AS attempts "
       "FROM study_cells s JOIN cells c USING(cell_id) JOIN runs r USING(cell_id) "
       "WHERE s.study_id=?1 AND r.machine_id=?2 AND r.purpose='measure' AND r.block=0 "
       "AND r.slot < s.repeats ORDER BY r.slot, s.ordinal",
       {store::Value(study_id), store::Value(machine_id)});
   std::vector<StudyRun> runs;
-  for (size_t i = 0; i < table.rows.size(); ++i) {
-    const auto number = [&](const char* name) { return *store::integer(table.at(i, name)); };
-    const auto text = [&](const char* name) { return *store::text(table.at(i, name)); };
-    runs.push_back({.run = {.run_id = number("run_id"),
-                            .cell_id = text("cell_id"),
-                            .slug = text("slug"),
-                            .config_json = text("config_json"),
-                            .purpose = "measure",
-                            .ordinal = number("ordinal"),
-                            .slot = number("slot"),
-                            .attempts = number("attempts")},
-                    .state = text("state"),
-                    .binaries_json = text("binaries_json")});
-  }
+  for (size_t i = 0; i < table.rows.size(); ++i) runs.push_back(study_run_at(table, i));
   return runs;
 }
 

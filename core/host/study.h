@@ -20,14 +20,18 @@ int64_t store_plan(store::Store& store, const grid::Plan& plan);
 /// The execution keys that store_plan() left in `resolved_json`.
 grid::RunKeys run_keys(const std::string& resolved_json);
 
-/// A run of purpose `measure` with its state.
+/// A run with its state.
 struct StudyRun {
   store::QueuedRun run{};
   std::string state{};
   std::string binaries_json{};
 };
 
-/// All runs of the study on this machine, in the order of execution.
+/// A row with run_id, cell_id, slug, config_json, purpose, block, ordinal, slot, attempts, state
+/// and binaries_json.
+StudyRun study_run_at(const store::Table& rows, size_t i);
+
+/// All runs of purpose `measure` of the study on this machine, in the order of execution.
 std::vector<StudyRun> study_runs(const store::Reader& reader, int64_t study_id,
                                  const std::string& machine_id);
 

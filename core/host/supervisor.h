@@ -38,6 +38,8 @@ struct SupervisorOptions {
   bool join = false;        ///< work beside another supervisor of the study
   bool strict_oom = false;  ///< oom counts as bad for the exit code
   std::vector<std::string> argv{};
+  /// No pair starts whose two runs would end later, by the median time of runs so far.
+  std::optional<std::chrono::steady_clock::time_point> no_pair_ends_after{};
   /// States to run; infra and killed runs are queued again. Others (`fail`, ...) only if named.
   std::vector<std::string> only = {"queued", "killed", "infra"};
   /// Which runs are meant (--filter); empty = all of the study.

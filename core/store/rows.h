@@ -86,6 +86,7 @@ struct QueuedRun {
   std::string cell_id{}, slug{}, config_json{}, purpose{};
   int64_t ordinal = 0, slot = 0;
   int64_t attempts = 0;  ///< made so far
+  int64_t block = 0;     ///< comparison_id of pairs and controls, else 0
 };
 
 /// What a claim needs to write its attempt row.

@@ -10,7 +10,7 @@ namespace {
 // Slots first: a stopped study has every cell once before any cell twice.
 constexpr const char* kQueued =
     "SELECT r.run_id, r.cell_id, s.slug, c.config_json, r.purpose, s.ordinal, r.slot,"
-    " (SELECT count(*) FROM attempts a WHERE a.run_id=r.run_id)"
+    " (SELECT count(*) FROM attempts a WHERE a.run_id=r.run_id), r.block"
     " FROM runs r JOIN study_cells s ON s.cell_id=r.cell_id AND s.study_id=?1"
     " JOIN cells c ON c.cell_id=r.cell_id"
     " WHERE r.machine_id=?2 AND r.state='queued' AND (?3 IS NULL OR r.run_id=?3)"
@@ -24,7 +24,8 @@ QueuedRun queued_run(SQLite::Statement& row) {
           .purpose = row.getColumn(4).getString(),
           .ordinal = row.getColumn(5).getInt64(),
           .slot = row.getColumn(6).getInt64(),
-          .attempts = row.getColumn(7).getInt64()};
+          .attempts = row.getColumn(7).getInt64(),
+          .block = row.getColumn(8).getInt64()};
 }
 
 constexpr const char* kMakeRun =

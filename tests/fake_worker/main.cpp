@@ -27,13 +27,14 @@ using nlohmann::json;
 constexpr int64_t kFakeBytes = int64_t{100} << 20;
 
 json step_row(const json& config, int64_t step, double loss) {
+  const double wall_s = config.value("fake", json::object()).value("wall_s", 0.001);
   const int64_t tokens = config.at("train").at("global_batch").get<int64_t>() *
                          config.at("model").at("seq_len").get<int64_t>();
   int64_t bits;
   std::memcpy(&bits, &loss, sizeof bits);
   return {{"t", "steps"},       {"step", step},
           {"kind", "steady"},   {"flags", std::isfinite(loss) ? 0 : 16},
-          {"end_us", now_us()}, {"wall_s", 0.001 + 1e-6 * static_cast<double>(step)},
+          {"end_us", now_us()}, {"wall_s", wall_s * (1 + 1e-3 * static_cast<double>(step))},
           {"tokens", tokens},   {"tokens_total", tokens * step},
           {"loss", loss},       {"loss_bits", bits},
           {"grad_norm", 1.0},   {"lr", 1e-3},
@@ -59,6 +60,7 @@ void train(const json& cell, int rank, SpoolWriter& spool, worker::EventPipe& ev
     events.progress(step, steps, 1000, loss, kFakeBytes);
   }
   spool.append({{"t", "memory"}, {"phase", "step"}, {"peak_allocated_bytes", kFakeBytes}});
+  spool.append({{"t", "facts"}, {"involuntary_switches", fake.value("switches", 3)}});
   events.phase("done");
 }
 
