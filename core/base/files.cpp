@@ -154,11 +154,17 @@ std::string sha256_file(const fs::path& file) {
   return hash.hex();
 }
 
-std::string crc32c_hex(std::string_view content) {
+uint32_t crc32c(std::string_view content) {
   boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc;
   crc.process_bytes(content.data(), content.size());
-  char text[9];
-  std::snprintf(text, sizeof text, "%08x", static_cast<unsigned int>(crc.checksum()));
+  return crc.checksum();
+}
+
+std::string crc32c_hex(std::string_view content) {
+  std::string text(8, '0');
+  for (uint32_t rest = crc32c(content), i = 8; rest != 0; rest >>= 4) {
+    text[--i] = "0123456789abcdef"[rest & 0xF];
+  }
   return text;
 }
 

@@ -49,11 +49,16 @@ void name_nonfinite(nlohmann::json& value) {
   }
 }
 
-/// The row of one line without its line feed; nothing if the line is damaged.
-std::optional<nlohmann::json> parse(std::string_view line) {
+/// The JSON text of one line without its line feed; nothing if the checksum is another.
+std::optional<std::string_view> checked(std::string_view line) {
   if (line.size() < kCrcDigits + 3 || line[kCrcDigits] != ' ') return std::nullopt;
   const std::string_view text = line.substr(kCrcDigits + 1);
   if (crc32c_hex(text) != line.substr(0, kCrcDigits)) return std::nullopt;
+  return text;
+}
+
+/// A row's JSON; nothing if it is no object with a table name.
+std::optional<nlohmann::json> parsed(std::string_view text) {
   nlohmann::json row = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!row.is_object() || !row.contains("t") || !row["t"].is_string()) return std::nullopt;
   return row;
@@ -159,35 +164,59 @@ void SpoolWriter::close(std::string_view outcome) {
   file_ = -1;
 }
 
-SpoolChunk read_spool(const std::filesystem::path& file, int64_t offset, size_t max_rows) {
-  SpoolChunk chunk{.next_offset = offset};
+SpoolText read_spool_text(const std::filesystem::path& file, int64_t offset, size_t max_rows) {
+  SpoolText text{.next_offset = offset};
   std::ifstream stream(file, std::ios::binary);
   if (!stream) {
-    if (!std::filesystem::exists(file)) return chunk;
+    if (!std::filesystem::exists(file)) return text;
     throw Error("cannot read the spool '" + file.string() + "': " + std::strerror(errno));
   }
   stream.seekg(offset);
-  std::string pending;
-  std::string block(kReadBytes, '\0');
-  while (chunk.rows.size() < max_rows) {
-    stream.read(block.data(), kReadBytes);
+  std::vector<char>& bytes = text.bytes;
+  std::vector<std::pair<size_t, size_t>> lines;  // places: bytes move while they grow
+  size_t start = 0, searched = 0;
+  while (lines.size() < max_rows && !text.corrupt) {
+    const size_t before = bytes.size();
+    bytes.resize(before + kReadBytes);
+    stream.read(bytes.data() + before, kReadBytes);
+    bytes.resize(before + static_cast<size_t>(stream.gcount()));
     if (stream.gcount() == 0) break;
-    pending.append(block, 0, static_cast<size_t>(stream.gcount()));
-    size_t start = 0;
-    for (size_t end;
-         chunk.rows.size() < max_rows && (end = pending.find('\n', start)) != std::string::npos;
-         start = end + 1) {
-      auto row = parse(std::string_view(pending).substr(start, end - start));
+    while (lines.size() < max_rows) {
+      const void* end = std::memchr(bytes.data() + searched, '\n', bytes.size() - searched);
+      if (end == nullptr) break;
+      const size_t size = static_cast<size_t>(static_cast<const char*>(end) - bytes.data()) - start;
+      const auto row = checked({bytes.data() + start, size});
       if (!row) {
-        chunk.corrupt = damaged(file, chunk.next_offset);
-        return chunk;
+        text.corrupt = damaged(file, text.next_offset);
+        break;
       }
-      chunk.rows.push_back(std::move(*row));
-      chunk.next_offset += static_cast<int64_t>(end - start + 1);
+      lines.emplace_back(start + size - row->size(), row->size());
+      searched = start += size + 1;
+      text.next_offset = offset + static_cast<int64_t>(start);
     }
-    pending.erase(0, start);
+    if (lines.size() < max_rows) searched = bytes.size();
   }
-  chunk.torn = !pending.empty() && pending.find('\n') == std::string::npos;
+  text.torn = !text.corrupt && lines.size() < max_rows && start < bytes.size();
+  for (const auto& [at, size] : lines) text.rows.emplace_back(bytes.data() + at, size);
+  return text;
+}
+
+SpoolChunk read_spool(const std::filesystem::path& file, int64_t offset, size_t max_rows) {
+  SpoolText text = read_spool_text(file, offset, max_rows);
+  SpoolChunk chunk{
+      .next_offset = text.next_offset, .torn = text.torn, .corrupt = std::move(text.corrupt)};
+  int64_t place = offset;
+  for (const std::string_view json : text.rows) {
+    auto row = parsed(json);
+    if (!row) {
+      chunk.next_offset = place;
+      chunk.torn = false;
+      chunk.corrupt = damaged(file, place);
+      break;
+    }
+    chunk.rows.push_back(std::move(*row));
+    place += static_cast<int64_t>(kCrcDigits + 1 + json.size() + 1);
+  }
   return chunk;
 }
 
@@ -202,7 +231,9 @@ std::optional<std::string> spool_outcome(const std::filesystem::path& file) {
   if (!text.ends_with('\n')) return std::nullopt;
   text.pop_back();
   const size_t line = text.rfind('\n');
-  const auto row = parse(std::string_view(text).substr(line == std::string::npos ? 0 : line + 1));
+  const auto last =
+      checked(std::string_view(text).substr(line == std::string::npos ? 0 : line + 1));
+  const auto row = last ? parsed(*last) : std::nullopt;
   if (!row || (*row)["t"] != "close") return std::nullopt;
   return row->value("outcome", "");
 }

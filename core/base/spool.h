@@ -78,6 +78,19 @@ struct SpoolChunk {
 /// is reported with file and line number (H05), never skipped. Throws Error if it cannot be read.
 SpoolChunk read_spool(const std::filesystem::path& file, int64_t offset, size_t max_rows = 10000);
 
+/// The same rows as text: checksums hold, the JSON is not parsed yet.
+struct SpoolText {
+  std::vector<char> bytes{};             ///< what `rows` point into; a move keeps them valid
+  std::vector<std::string_view> rows{};  ///< JSON objects without checksum and line feed
+  int64_t next_offset = 0;
+  bool torn = false;
+  std::optional<Diagnostic> corrupt{};
+};
+
+/// As read_spool(), for imports: a row costs its checksum alone.
+SpoolText read_spool_text(const std::filesystem::path& file, int64_t offset,
+                          size_t max_rows = 10000);
+
 /// What the `close` row says: "ok", "fail", ...; nothing when the file does not end with one.
 std::optional<std::string> spool_outcome(const std::filesystem::path& file);
 

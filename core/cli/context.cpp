@@ -173,10 +173,12 @@ void add_commands(CLI::App& app, Context& context) {
   add_diff(app, context);
   add_gate(app, context);
   add_report(app, context);
+  add_history(app, context);
   add_sql(app, context);
   add_export(app, context);
   add_import(app, context);
   add_db(app, context);
+  add_gc(app, context);
   add_plugins(app, context);
   add_doctor(app, context);
   add_completion(app, context);

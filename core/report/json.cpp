@@ -107,6 +107,29 @@ Json columns_json(const Model& model) {
   return out;
 }
 
+Json verdict_json(const VerdictRow& row) {
+  return {{"candidate", row.candidate},
+          {"baseline", row.baseline},
+          {"metric", row.metric},
+          {"verdict", row.verdict},
+          {"reason", row.reason},
+          {"method", row.method},
+          {"tier", row.tier},
+          {"control", row.control},
+          {"change", figure_json(row.change)},
+          {"unit", row.unit},
+          {"level", number(row.level)},
+          {"mde", row.mde},
+          {"used", row.used},
+          {"discarded", row.discarded},
+          {"labels", row.labels}};
+}
+
+Json hole_json(const Hole& hole) {
+  return {
+      {"slug", hole.slug}, {"rule", hole.rule}, {"reason", hole.reason}, {"labels", hole.labels}};
+}
+
 }  // namespace
 
 nlohmann::json json(const Model& model) {
@@ -124,10 +147,15 @@ nlohmann::json json(const Model& model) {
                         {"environment", nlohmann::json::array()},
                         {"sentence", model.sentence},
                         {"verdict", nullptr},
+                        {"verdicts", nlohmann::json::array()},
+                        {"axes", model.axes},
+                        {"holes", nlohmann::json::array()},
                         {"verdict_note", model.verdict},
                         {"verdict_command", model.verdict_command}};
   for (const Row& row : model.rows) out["rows"].push_back(row_json(model, row));
   for (const RunRow& run : model.runs) out["runs"].push_back(run_json(run));
+  for (const VerdictRow& row : model.verdicts) out["verdicts"].push_back(verdict_json(row));
+  for (const Hole& hole : model.holes) out["holes"].push_back(hole_json(hole));
   for (const auto& [key, value] : model.environment) out["environment"].push_back({key, value});
   return out;
 }

@@ -75,20 +75,29 @@ void count_steps(const Reader& reader, int64_t study_id, std::map<int64_t, RunRo
 void load_steps(const Reader& reader, int64_t study_id, std::map<int64_t, RunRow*>& by_attempt) {
   const Table rows = reader.query(
       "SELECT v.attempt_id, v.step, v.kind, max(v.wall_s) wall_s, v.loss, v.grad_norm, max(v.flags)"
-      " flags, max(coalesce(v.used, 0)) used FROM study_cells s JOIN v_step v USING(cell_id)"
+      " flags, max(coalesce(v.used, 0)) used, v.tokens_total, max(v.end_us) end_us"
+      " FROM study_cells s JOIN v_step v USING(cell_id)"
       " WHERE s.study_id=?1 GROUP BY v.attempt_id, v.step, v.kind ORDER BY v.attempt_id, v.step, "
       "v.kind='eval'",
       {study_id});
+  double start_s = 0;
   for (size_t i = 0; i < rows.rows.size(); ++i) {
     const auto found = by_attempt.find(int_or(rows, i, "attempt_id"));
     if (found == by_attempt.end()) continue;
-    found->second->steps.push_back({.step = int_or(rows, i, "step"),
-                                    .kind = text_or(rows, i, "kind"),
-                                    .wall_s = real(rows.at(i, "wall_s")).value_or(0),
-                                    .loss = real(rows.at(i, "loss")),
-                                    .grad_norm = real(rows.at(i, "grad_norm")),
-                                    .flags = int_or(rows, i, "flags"),
-                                    .used = int_or(rows, i, "used") == 1});
+    std::vector<StepSample>& steps = found->second->steps;
+    const double wall_s = real(rows.at(i, "wall_s")).value_or(0);
+    const double end_s = static_cast<double>(int_or(rows, i, "end_us")) / 1e6;
+    if (steps.empty()) start_s = end_s - wall_s;
+    steps.push_back({.step = int_or(rows, i, "step"),
+                     .kind = text_or(rows, i, "kind"),
+                     .wall_s = wall_s,
+                     .loss = real(rows.at(i, "loss")),
+                     .grad_norm = real(rows.at(i, "grad_norm")),
+                     .flags = int_or(rows, i, "flags"),
+                     .used = int_or(rows, i, "used") == 1,
+                     .tokens_total = int_or(rows, i, "tokens_total"),
+                     .elapsed_s = end_s - start_s,
+                     .end_us = int_or(rows, i, "end_us")});
   }
 }
 
@@ -117,6 +126,8 @@ RunRow run_row(const Table& table, size_t i) {
           .attempt_id = integer(table.at(i, "attempt_id")),
           .exit_code = integer(table.at(i, "exit_code")),
           .signal = integer(table.at(i, "signal")),
+          .started_us = integer(table.at(i, "started_us")),
+          .ended_us = integer(table.at(i, "ended_us")),
           .timed = int_or(table, i, "timed", 1) == 1};
 }
 
@@ -163,7 +174,7 @@ std::vector<RunRow> load_runs(const Reader& reader, int64_t study_id, bool sampl
       "SELECT r.run_id, s.slug, r.cell_id, c.recipe_id, r.machine_id, r.purpose, r.state, r.slot,"
       " coalesce(a.n, 0) attempts, a.reason, a.attempt_id, a.exit_code, a.signal, a.timed, "
       "a.env_id,"
-      " a.steady_method, a.steady_first, a.steady_last, a.started_us FROM study_cells s"
+      " a.steady_method, a.steady_first, a.steady_last, a.started_us, a.ended_us FROM study_cells s"
       " JOIN cells c ON c.cell_id=s.cell_id JOIN runs r ON r.cell_id=s.cell_id"
       " LEFT JOIN attempts a ON a.run_id=r.run_id AND"
       " a.n=(SELECT max(n) FROM attempts b WHERE b.run_id=r.run_id)"

@@ -24,6 +24,9 @@ std::vector<CellRow> load_cells(const store::Reader& reader, int64_t study_id);
 /// Runs of purpose measure and pair, in grid order; with figures over all ranks.
 std::vector<RunRow> load_runs(const store::Reader& reader, int64_t study_id, bool samples);
 
+/// Parts of peaks and traffic, limits: what charts need beside the figures.
+void load_parts(const store::Reader& reader, int64_t study_id, std::vector<RunRow>& runs);
+
 /// "2026-11-30 17:26:03 UTC"
 std::string print_time(int64_t us);
 

@@ -5,6 +5,7 @@
 #include <kainjow/mustache.hpp>
 
 #include "core/report/formats.h"
+#include "core/report/verdicts.h"
 
 namespace assay::report {
 namespace {
@@ -12,14 +13,20 @@ namespace {
 using kainjow::mustache::data;
 using kainjow::mustache::mustache;
 
-constexpr size_t kLongest = 65000;  // of a pull request comment
+constexpr const char* kTemplate = R"(### {{study}}: {{heading}}
 
-constexpr const char* kTemplate = R"(### {{study}}: measured ranges, no verdict
+{{#verdicts}}
+- {{text}}{{#labels}} **{{.}}**{{/labels}}
+{{/verdicts}}
+{{#has_verdicts}}
 
+{{/has_verdicts}}
 {{sentence}}
 
+{{^has_verdicts}}
 {{verdict}} For one: `{{{verdict_command}}}`
 
+{{/has_verdicts}}
 | recipe |{{#keys}} {{.}} |{{/keys}}{{#columns}} {{.}} |{{/columns}} state |
 |---|{{#keys}}---|{{/keys}}{{#columns}}---:|{{/columns}}---|
 {{#rows}}
@@ -114,6 +121,13 @@ data environment_data(const KeyValue& entry) {
   return out;
 }
 
+data verdict_data(const VerdictRow& row) {
+  data out;
+  out.set("text", verdict_sentence(row));
+  out.set("labels", texts(row.labels));
+  return out;
+}
+
 data model_data(const Model& model) {
   data out;
   for (const auto& [key, value] : {KeyValue{"study", model.study},
@@ -125,6 +139,11 @@ data model_data(const Model& model) {
                                    {"assay", model.assay}}) {
     out.set(key, value);
   }
+  out.set("heading", model.verdicts.empty() ? "measured ranges, no verdict"
+                                            : verdict_sentence(model.verdicts.front()));
+  out.set("has_verdicts",
+          data(model.verdicts.empty() ? data::type::bool_false : data::type::bool_true));
+  out.set("verdicts", list(model.verdicts, verdict_data));
   const data titles = list(model.columns, [](const Column& c) { return data(heading(c)); });
   out.set("keys", texts(model.keys));
   out.set("columns", titles);
@@ -142,10 +161,10 @@ data model_data(const Model& model) {
 }
 
 /// Cuts at a line and says how much is missing.
-std::string cut(std::string text) {
-  if (text.size() < kLongest) return text;
+std::string cut(std::string text, size_t longest) {
+  if (text.size() < longest) return text;
   constexpr size_t kRoomForNote = 200;
-  const size_t end = text.rfind('\n', kLongest - kRoomForNote) + 1;
+  const size_t end = text.rfind('\n', longest - kRoomForNote) + 1;
   const auto lines = std::count(text.begin() + static_cast<std::ptrdiff_t>(end), text.end(), '\n');
   text.resize(end);
   return text + fmt::format(
@@ -155,10 +174,10 @@ std::string cut(std::string text) {
 
 }  // namespace
 
-std::string markdown(const Model& model) {
+std::string markdown(const Model& model, size_t longest) {
   mustache page(kTemplate);
   page.set_custom_escape(escaped);
-  return cut(page.render(model_data(model)));
+  return cut(page.render(model_data(model)), longest);
 }
 
 }  // namespace assay::report

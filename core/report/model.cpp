@@ -9,8 +9,10 @@
 #include "assay/error.h"
 #include "core/base/nearest.h"
 #include "core/report/load.h"
+#include "core/report/matrix.h"
 #include "core/report/notes.h"
 #include "core/report/rows.h"
+#include "core/report/verdicts.h"
 
 namespace assay::report {
 namespace {
@@ -93,9 +95,14 @@ Model build_model(const store::Reader& reader, const ModelRequest& request) {
           .value_or("");
   const std::vector<CellRow> cells = load_cells(reader, study.study_id);
   model.runs = load_runs(reader, study.study_id, request.samples);
+  if (request.samples) load_parts(reader, study.study_id, model.runs);
+  for (const CellRow& cell : cells) model.configs[cell.cell_id] = cell.config;
   choose_columns(model, request.metrics);
   model.keys = shown_keys(cells, request.all_keys);
+  model.axes = axes_of(cells);
   fill_rows(model, cells);
+  model.holes = load_holes(reader, study.study_id, cells, model.axes);
+  model.verdicts = load_verdicts(reader, study.study_id);
   put_baseline_first(model, request.baseline);
   number_reasons(model);
   model.machine = machine_line(reader, study.study_id);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/report/matrix.h"
 #include "core/store/quantile.h"
 
 namespace assay::report {
@@ -99,6 +100,7 @@ Row make_row(Model& model, const Recipe& recipe, const std::string& machine_id,
   row.keys = values_of(*recipe.cells.front(), model.keys);
   for (const Column& column : model.columns) row.figures.push_back(combine(runs, column));
   for (const RunRow* run : runs) row.runs.push_back(run->run_id);
+  row.labels = labels_of(recipe.cells, model.axes);
   add_reason(model, row, runs);
   return row;
 }

@@ -1,5 +1,7 @@
 // Store: spool rows become table rows, and the file offset behind them moves in the same
 // transaction, so that no row is stored twice and none is lost.
+#include "core/store/import.h"
+
 #include <sqlite3.h>
 
 #include "assay/error.h"
@@ -54,62 +56,127 @@ std::optional<double> hash_number(const std::string& text) {
   return static_cast<double>(std::stoull(text.substr(0, kExactDigits), nullptr, 16));
 }
 
-void insert_fact(RowBinder& binder, const std::string& name, double value, const char* formula) {
-  binder.insert("metrics",
-                {{"name", name}, {"value", value}, {"unit", "1"}, {"formula_id", formula}});
-}
-
-/// Numbers, truth values and hashes below `value` as metrics "fact.a.b"; other texts stay in the
-/// spool.
-void insert_facts(RowBinder& binder, const std::string& name, const json& value) {
-  if (value.is_object()) {
-    for (const auto& [key, item] : value.items()) {
-      if (key != "t") insert_facts(binder, name + "." + key, item);
-    }
-  } else if (value.is_boolean()) {
-    insert_fact(binder, name, value.get<bool>(), "fact.v1");
-  } else if (value.is_number()) {
-    insert_fact(binder, name, value.get<double>(), "fact.v1");
-  } else if (value.is_string()) {
-    const auto number = hash_number(value.get_ref<const std::string&>());
-    if (number) insert_fact(binder, name, *number, "fact.hash48.v1");
-  }
-}
-
 class Import {
  public:
   Import(SQLite::Database& db, int64_t attempt_id, int64_t rank)
       : binder_(db, attempt_id, rank), attempt_id_(attempt_id), rank_(rank) {}
 
-  void row(const json& row, SpoolPosition& position) {
-    const std::string table = row.value("t", "");
-    if (position.rows_declared) throw Error("a row follows the close row");
-    if (table == "close") {
-      position.rows_declared = row.value("rows", int64_t{-1});
-      return;  // not a row that it counts
+  void row(std::string_view text, SpoolPosition& position) {
+    if (flat_.parse(text) && RowBinder::knows(flat_.table())) {
+      insert(position);
+    } else {
+      other(json::parse(text), position);
     }
-    if (table == "open")
-      require_own(row, attempt_id_, rank_);
-    else if (table == "facts")
-      insert_facts(binder_, "fact", row);
-    else if (RowBinder::knows(table))
-      binder_.insert(table, row);
-    else
-      throw Error("unknown row kind '" + table + "'");
-    ++position.rows_imported;
+  }
+  void row(const json& row, SpoolPosition& position) {
+    if (flat_.assign(row) && RowBinder::knows(flat_.table())) {
+      insert(position);
+    } else {
+      other(row, position);
+    }
   }
 
  private:
+  void insert(SpoolPosition& position) {
+    require_open(position);
+    binder_.insert(flat_);
+    ++position.rows_imported;
+  }
+
+  /// Rows that are no table row as they stand.
+  void other(const json& row, SpoolPosition& position) {
+    const std::string kind = row.value("t", "");
+    require_open(position);
+    if (kind == "close") {
+      position.rows_declared = row.value("rows", int64_t{-1});
+      return;  // not a row that it counts
+    }
+    if (kind == "open")
+      require_own(row, attempt_id_, rank_);
+    else if (kind == "facts")
+      insert_facts("fact", row);
+    else if (RowBinder::knows(kind))
+      throw Error("a value is a list or an object: " + row.dump());
+    else
+      throw Error("unknown row kind '" + kind + "'");
+    ++position.rows_imported;
+  }
+
+  static void require_open(const SpoolPosition& position) {
+    if (position.rows_declared) throw Error("a row follows the close row");
+  }
+
+  void insert_fact(const std::string& name, double value, const char* formula) {
+    flat_.assign({{"t", "metrics"},
+                  {"name", name},
+                  {"value", value},
+                  {"unit", "1"},
+                  {"formula_id", formula}});
+    binder_.insert(flat_);
+  }
+
+  /// Numbers, truth values and hashes below `value` as metrics "fact.a.b"; other texts stay in the
+  /// spool.
+  void insert_facts(const std::string& name, const json& value) {
+    if (value.is_object()) {
+      for (const auto& [key, item] : value.items()) {
+        if (key != "t") insert_facts(name + "." + key, item);
+      }
+    } else if (value.is_boolean()) {
+      insert_fact(name, value.get<bool>(), "fact.v1");
+    } else if (value.is_number()) {
+      insert_fact(name, value.get<double>(), "fact.v1");
+    } else if (value.is_string()) {
+      const auto number = hash_number(value.get_ref<const std::string&>());
+      if (number) insert_fact(name, *number, "fact.hash48.v1");
+    }
+  }
+
   RowBinder binder_;
+  FlatRow flat_;
   const int64_t attempt_id_;
   const int64_t rank_;
 };
 
-[[noreturn]] void fail(const std::filesystem::path& path, int64_t number, const json& row,
+std::string kind_of(const json& row) { return row.value("t", "?"); }
+std::string kind_of(std::string_view text) {
+  const json row = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return row.is_object() ? kind_of(row) : "?";
+}
+
+template <class Row>
+[[noreturn]] void fail(const std::filesystem::path& path, int64_t number, const Row& row,
                        const std::string& what) {
-  throw Error("spool '" + path.string() + "', row " + std::to_string(number) + " (" +
-                  row.value("t", "?") + "): " + what,
+  throw Error("spool '" + path.string() + "', row " + std::to_string(number) + " (" + kind_of(row) +
+                  "): " + what,
               "rows before this batch are kept; the run is repeated by: assay resume");
+}
+
+template <class Row>
+SpoolPosition import_batch(SQLite::Database& db, int64_t attempt_id, int64_t rank,
+                           const std::filesystem::path& path, std::span<const Row> rows,
+                           int64_t offset) {
+  SpoolPosition at = position(db, attempt_id, rank);
+  ASSAY_CHECK(offset >= at.bytes_imported, "a spool import moved backwards");
+  Import import(db, attempt_id, rank);
+  int64_t number = at.rows_imported;
+  for (const Row& row : rows) {
+    ++number;
+    try {
+      import.row(row, at);
+    } catch (const SQLite::Exception& error) {
+      if (error.getErrorCode() != SQLITE_CONSTRAINT) throw;
+      fail(path, number, row, error.what());
+    } catch (const json::exception& error) {
+      fail(path, number, row, error.what());
+    } catch (const Error& error) {
+      fail(path, number, row, error.what());
+    }
+  }
+  at.path = path.string();
+  at.bytes_imported = offset;
+  save(db, attempt_id, rank, at);
+  return at;
 }
 
 }  // namespace
@@ -121,29 +188,15 @@ SpoolPosition Store::spool(int64_t attempt_id, int64_t rank) const {
 SpoolPosition Store::import_rows(int64_t attempt_id, int64_t rank,
                                  const std::filesystem::path& path, std::span<const json> rows,
                                  int64_t offset) {
-  return connection_->write([&](SQLite::Database& db) {
-    SpoolPosition at = position(db, attempt_id, rank);
-    ASSAY_CHECK(offset >= at.bytes_imported, "a spool import moved backwards");
-    Import import(db, attempt_id, rank);
-    int64_t number = at.rows_imported;
-    for (const json& row : rows) {
-      ++number;
-      try {
-        import.row(row, at);
-      } catch (const SQLite::Exception& error) {
-        if (error.getErrorCode() != SQLITE_CONSTRAINT) throw;
-        fail(path, number, row, error.what());
-      } catch (const json::exception& error) {
-        fail(path, number, row, error.what());
-      } catch (const Error& error) {
-        fail(path, number, row, error.what());
-      }
-    }
-    at.path = path.string();
-    at.bytes_imported = offset;
-    save(db, attempt_id, rank, at);
-    return at;
-  });
+  return connection_->write(
+      [&](SQLite::Database& db) { return import_batch(db, attempt_id, rank, path, rows, offset); });
+}
+
+SpoolPosition import_text(Store& store, int64_t attempt_id, int64_t rank,
+                          const std::filesystem::path& path, std::span<const std::string_view> rows,
+                          int64_t offset) {
+  return store.connection().write(
+      [&](SQLite::Database& db) { return import_batch(db, attempt_id, rank, path, rows, offset); });
 }
 
 }  // namespace assay::store

@@ -1,9 +1,9 @@
-// The columns of the tables that spools fill, and how a JSON value becomes a bound parameter.
+// The columns of the tables that spools fill, and how a row's value becomes a bound parameter.
 #include "core/store/row_binder.h"
 
+#include <algorithm>
 #include <bit>
 #include <optional>
-#include <vector>
 
 #include "assay/error.h"
 #include "core/base/spool.h"
@@ -12,18 +12,23 @@
 namespace assay::store {
 namespace {
 
-using nlohmann::json;
-
 constexpr int64_t kLossNotFinite = 16;  // steps.flags
 
 enum class Kind { integer, real, text };
 enum class Need { required, optional, zero };  ///< zero: 0 if absent
+/// What follows from another column of the row: its IEEE-754 bits, flag 16, the name of a
+/// number that is none.
+enum class Follows { nothing, bits, flag, name };
 
 struct Column {
   const char* name;
   Kind kind;
   Need need = Need::optional;
+  Follows follows = Follows::nothing;
+  size_t source = 0;  ///< index of the column that it follows from
 };
+
+}  // namespace
 
 struct TableSpec {
   const char* name;
@@ -31,22 +36,25 @@ struct TableSpec {
   const char* conflict = "";    ///< key of tables whose rows are totals so far: the last one counts
 };
 
-const TableSpec* find_table(const std::string& name) {
+namespace {
+
+std::vector<TableSpec> make_tables() {
   using enum Kind;
   using enum Need;
-  static const std::vector<TableSpec> tables = {
+  constexpr size_t kLoss = 7, kGradNorm = 9;  // places in `steps`
+  return {
       {"steps",
        {{"step", integer, required},
         {"kind", text, required},
-        {"flags", integer, zero},
+        {"flags", integer, zero, Follows::flag, kLoss},
         {"end_us", integer, required},
         {"wall_s", real, required},
         {"tokens", integer, required},
         {"tokens_total", integer, required},
         {"loss", real},
-        {"loss_bits", integer},
+        {"loss_bits", integer, optional, Follows::bits, kLoss},
         {"grad_norm", real},
-        {"grad_norm_bits", integer},
+        {"grad_norm_bits", integer, optional, Follows::bits, kGradNorm},
         {"lr", real},
         {"data_wait_s", real},
         {"comm_exposed_s", real}}},
@@ -54,11 +62,11 @@ const TableSpec* find_table(const std::string& name) {
        {{"name", text, required},
         {"step", integer, required},
         {"value", real},
-        {"nonfinite", text}}},
+        {"nonfinite", text, optional, Follows::name, 2}}},
       {"metrics",
        {{"name", text, required},
         {"value", real},
-        {"nonfinite", text},
+        {"nonfinite", text, optional, Follows::name, 1},
         {"unit", text, required},
         {"formula_id", text, required}},
        "attempt_id, name, rank"},
@@ -86,10 +94,13 @@ const TableSpec* find_table(const std::string& name) {
        {{"phase", text, required}, {"category", text, required}, {"bytes", integer, required}},
        "attempt_id, rank, phase, category"},
   };
-  for (const TableSpec& table : tables) {
-    if (name == table.name) return &table;
-  }
-  return nullptr;
+}
+
+const TableSpec* find_table(std::string_view name) {
+  static const std::vector<TableSpec> tables = make_tables();
+  const auto found = std::find_if(tables.begin(), tables.end(),
+                                  [&](const TableSpec& table) { return name == table.name; });
+  return found == tables.end() ? nullptr : &*found;
 }
 
 std::string insert_sql(const TableSpec& table) {
@@ -109,101 +120,121 @@ std::string insert_sql(const TableSpec& table) {
   return sql;
 }
 
-[[noreturn]] void wrong_value(const Column& column, const json& value) {
+[[noreturn]] void wrong_value(const Column& column, const FlatValue& value) {
   const char* allowed = column.kind == Kind::text      ? "a text"
                         : column.kind == Kind::integer ? "an integer"
                                                        : "a number";
-  throw Error("'" + std::string(column.name) + "' must be " + allowed + "; got " + value.dump());
+  throw Error("'" + std::string(column.name) + "' must be " + allowed + "; got " +
+              value.json().dump());
 }
 
-double as_real(const Column& column, const json& value) {
-  if (value.is_number()) return value.get<double>();
-  const auto named =
-      value.is_string() ? nonfinite(value.get_ref<const std::string&>()) : std::nullopt;
+bool is_integer(const FlatValue& value) {
+  return value.kind == FlatValue::Kind::integer || value.kind == FlatValue::Kind::boolean;
+}
+
+double as_real(const Column& column, const FlatValue& value) {
+  if (value.kind == FlatValue::Kind::real || value.kind == FlatValue::Kind::integer) {
+    return value.real;
+  }
+  const auto named = value.kind == FlatValue::Kind::text ? nonfinite(value.text) : std::nullopt;
   if (!named) wrong_value(column, value);
   return *named;
 }
 
-void bind_json(SQLite::Statement& s, int index, const Column& column, const json& value) {
+void bind_given(SQLite::Statement& s, int index, const Column& column, const FlatValue& value) {
   switch (column.kind) {
     case Kind::text:
-      if (!value.is_string()) wrong_value(column, value);
-      return s.bind(index, value.get_ref<const std::string&>());
+      if (value.kind != FlatValue::Kind::text) wrong_value(column, value);
+      return s.bindNoCopy(index, value.text);  // the row outlives the insert
     case Kind::integer:
-      if (value.is_boolean()) return s.bind(index, int64_t{value.get<bool>()});
-      if (!value.is_number_integer()) wrong_value(column, value);
-      return s.bind(index, value.get<int64_t>());
+      if (!is_integer(value)) wrong_value(column, value);
+      return s.bind(index, value.integer);
     case Kind::real:
       return bind_value(s, index, split(as_real(column, value)).value);
   }
 }
 
-void require_known_columns(const TableSpec& table, const json& row) {
-  for (const auto& [key, value] : row.items()) {
-    bool known = key == "t" || key == "rank";
-    for (const Column& column : table.columns) known = known || key == column.name;
-    if (!known) throw Error("unknown column '" + key + "'");
+/// Binds what follows from `source`; false if nothing does.
+bool bind_following(SQLite::Statement& s, int index, const Column& column, const FlatValue* given,
+                    double source) {
+  switch (column.follows) {
+    case Follows::nothing:
+      return false;
+    case Follows::bits:
+      if (given != nullptr) return false;
+      s.bind(index, std::bit_cast<int64_t>(source));
+      return true;
+    case Follows::flag:
+      if (std::isfinite(source)) return false;
+      s.bind(index, (given != nullptr ? given->integer : 0) | kLossNotFinite);
+      return true;
+    case Follows::name:
+      if (std::isfinite(source)) return false;
+      s.bind(index, *split(source).nonfinite);
+      return true;
   }
+  return false;
 }
 
-std::optional<double> real_of(const json& row, const char* key) {
-  const auto found = row.find(key);
-  if (found == row.end() || found->is_null()) return std::nullopt;
-  return as_real({key, Kind::real}, *found);
+bool has_value(const FlatValue* value) {
+  return value != nullptr && value->kind != FlatValue::Kind::null;
 }
 
-/// What follows from a value is added: bits, flag 16, the name of a non-finite number.
-json completed(const std::string& table, const json& row) {
-  json result = row;
-  if (table == "steps") {
-    for (const char* key : {"loss", "grad_norm"}) {
-      const auto value = real_of(row, key);
-      const std::string bits = std::string(key) + "_bits";
-      if (value && !row.contains(bits)) result[bits] = std::bit_cast<int64_t>(*value);
-    }
-    const auto loss = real_of(row, "loss");
-    if (loss && !std::isfinite(*loss))
-      result["flags"] = row.value("flags", int64_t{0}) | kLossNotFinite;
-  } else if (table == "samples" || table == "metrics") {
-    const auto value = real_of(row, "value");
-    const auto named = value ? split(*value).nonfinite : std::nullopt;
-    if (named) result["nonfinite"] = *named;
+void bind_column(SQLite::Statement& s, int index, const TableSpec& table, const Column& column,
+                 const FlatValue* given, const FlatValue* source) {
+  if (column.follows != Follows::nothing && has_value(source)) {
+    const double value = as_real(table.columns[column.source], *source);
+    if (bind_following(s, index, column, given, value)) return;
   }
-  return result;
+  if (has_value(given)) return bind_given(s, index, column, *given);
+  if (column.need == Need::required) {
+    throw Error("'" + std::string(column.name) + "' is missing");
+  }
+  column.need == Need::zero ? s.bind(index, int64_t{0}) : s.bind(index);
 }
 
 }  // namespace
 
-bool RowBinder::knows(const std::string& name) { return find_table(name) != nullptr; }
+bool RowBinder::knows(std::string_view name) { return find_table(name) != nullptr; }
 
-SQLite::Statement& RowBinder::prepared(const std::string& table) {
-  auto found = statements_.find(table);
+SQLite::Statement& RowBinder::prepared(const TableSpec& table) {
+  auto found = statements_.find(&table);
   if (found == statements_.end()) {
-    SQLite::Statement fresh(db_, insert_sql(*find_table(table)));
-    found = statements_.emplace(table, std::move(fresh)).first;
+    SQLite::Statement fresh(db_, insert_sql(table));
+    found = statements_.emplace(&table, std::move(fresh)).first;
   }
   return found->second;
 }
 
-void RowBinder::insert(const std::string& name, const json& given) {
-  const TableSpec& table = *find_table(name);
-  require_known_columns(table, given);
-  const json row = completed(name, given);
-  SQLite::Statement& s = prepared(name);
+void RowBinder::place(const TableSpec& table, const FlatRow& row) {
+  const std::vector<Column>& columns = table.columns;
+  row_rank_ = rank_;
+  placed_.assign(columns.size(), nullptr);
+  for (size_t i = 0; i < row.size(); ++i) {
+    const FlatValue& value = row[i];
+    if (value.key == "t") continue;
+    if (value.key == "rank") {  // -1: a figure of the whole run
+      if (!is_integer(value)) wrong_value({"rank", Kind::integer}, value);
+      row_rank_ = value.integer;
+      continue;
+    }
+    const auto found = std::find_if(columns.begin(), columns.end(),
+                                    [&](const Column& column) { return value.key == column.name; });
+    if (found == columns.end()) throw Error("unknown column '" + value.key + "'");
+    placed_[static_cast<size_t>(found - columns.begin())] = &value;
+  }
+}
+
+void RowBinder::insert(const FlatRow& row) {
+  const TableSpec& table = *find_table(row.table());
+  place(table, row);
+  SQLite::Statement& s = prepared(table);
   s.reset();
   s.bind(1, attempt_id_);
-  s.bind(2, row.value("rank", rank_));  // -1: a figure of the whole run
-  int index = 2;
-  for (const Column& column : table.columns) {
-    ++index;
-    const auto value = row.find(column.name);
-    if (value != row.end() && !value->is_null()) {
-      bind_json(s, index, column, *value);
-    } else if (column.need == Need::required) {
-      throw Error("'" + std::string(column.name) + "' is missing");
-    } else {
-      column.need == Need::zero ? s.bind(index, int64_t{0}) : s.bind(index);
-    }
+  s.bind(2, row_rank_);
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    const Column& column = table.columns[i];
+    bind_column(s, static_cast<int>(i) + 3, table, column, placed_[i], placed_[column.source]);
   }
   s.exec();
 }

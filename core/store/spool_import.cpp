@@ -2,6 +2,7 @@
 #include "core/store/spool_import.h"
 
 #include "core/base/spool.h"
+#include "core/store/import.h"
 
 namespace assay::store {
 namespace {
@@ -26,12 +27,12 @@ SpoolImport import_spool(Store& store, int64_t attempt_id, int64_t rank,
   SpoolImport result{.position = store.spool(attempt_id, rank)};
   result.corrupt = shrunk(path, result.position.bytes_imported);
   while (!result.corrupt) {
-    const SpoolChunk chunk = read_spool(path, result.position.bytes_imported, batch_rows);
-    result.torn = chunk.torn;
-    result.corrupt = chunk.corrupt;
-    if (chunk.rows.empty()) break;
-    result.position = store.import_rows(attempt_id, rank, path, chunk.rows, chunk.next_offset);
-    result.rows += static_cast<int64_t>(chunk.rows.size());
+    const SpoolText text = read_spool_text(path, result.position.bytes_imported, batch_rows);
+    result.torn = text.torn;
+    result.corrupt = text.corrupt;
+    if (text.rows.empty()) break;
+    result.position = import_text(store, attempt_id, rank, path, text.rows, text.next_offset);
+    result.rows += static_cast<int64_t>(text.rows.size());
   }
   return result;
 }

@@ -2,11 +2,14 @@
 // Each counter is a target of design.md section 7; rows lost and lock errors must be zero.
 #include <benchmark/benchmark.h>
 
+#include <atomic>
 #include <fstream>
+#include <memory>
 #include <thread>
 
 #include "core/base/spool.h"
 #include "core/report/formats.h"
+#include "core/store/check.h"
 #include "core/store/reader.h"
 #include "core/store/spool_import.h"
 #include "tests/core/store/sample_study.h"
@@ -48,6 +51,29 @@ void write_spool(const std::filesystem::path& file, int64_t attempt_id) {
   out << spool_line({{"t", "close"}, {"rows", kRowsPerSpool + 1}, {"outcome", "ok"}});
 }
 
+/// A reader that asks again and again while it lives; it must never meet a lock.
+class BusyReader {
+ public:
+  explicit BusyReader(const std::filesystem::path& file)
+      : thread_([this, file](const std::stop_token& stop) {
+          const Reader reader(file);
+          while (!stop.stop_requested()) {
+            try {
+              reader.query("SELECT count(*) FROM spool_files WHERE rows_declared IS NOT NULL");
+              ++reads_;
+            } catch (const std::exception&) {
+              ++errors_;
+            }
+          }
+        }) {}
+  int64_t reads() const { return reads_; }
+  int64_t errors() const { return errors_; }
+
+ private:
+  std::atomic<int64_t> reads_ = 0, errors_ = 0;
+  std::jthread thread_;
+};
+
 /// Files to tables, checksum and JSON included, while a reader counts.
 void import_64_spools(benchmark::State& state) {
   for (auto _ : state) {
@@ -60,25 +86,15 @@ void import_64_spools(benchmark::State& state) {
       claims.push_back(sample.claim().value());
       write_spool(folder / std::to_string(i), claims.back().attempt_id);
     }
-    int64_t lock_errors = 0;
-    std::jthread reader([&, file = sample.store.file()](const std::stop_token& stop) {
-      const Reader other(file);
-      while (!stop.stop_requested()) {
-        try {
-          other.query("SELECT count(*) FROM spool_files WHERE rows_declared IS NOT NULL");
-        } catch (const std::exception&) {
-          ++lock_errors;
-        }
-        std::this_thread::yield();
-      }
-    });
+    auto reader = std::make_unique<BusyReader>(sample.store.file());
     state.ResumeTiming();
     for (int64_t i = 0; i < kSpools; ++i) {
       import_spool(sample.store, claims[static_cast<size_t>(i)].attempt_id, 0,
                    folder / std::to_string(i));
     }
     state.PauseTiming();
-    reader = {};
+    const int64_t lock_errors = reader->errors();
+    reader.reset();
     const auto stored = *integer(sample.store.query("SELECT count(*) FROM steps").rows[0][0]);
     state.counters["lost"] = static_cast<double>(kSpools * kRowsPerSpool - stored);
     state.counters["lock_errors"] = static_cast<double>(lock_errors);
@@ -93,6 +109,41 @@ void import_64_spools(benchmark::State& state) {
                          benchmark::Counter::kIsRate);
 }
 BENCHMARK(import_64_spools)->Unit(benchmark::kMillisecond)->Iterations(1);
+
+/// 64 threads write their spools as workers do, while the supervisor's loop imports what is there.
+void import_64_spools_while_written(benchmark::State& state) {
+  for (auto _ : state) {
+    const TempFolder folder;
+    SampleStore sample(folder / "a.db");
+    std::vector<Claim> claims;
+    for (int64_t i = 0; i < kSpools; ++i) {
+      sample.store.ensure_run(id64('a'), kMachine, "measure", 0, i + 2);
+      claims.push_back(sample.claim().value());
+    }
+    const BusyReader reader(sample.store.file());
+    std::vector<std::jthread> writers;
+    for (const Claim& claim : claims) {
+      writers.emplace_back([&folder, id = claim.attempt_id] {
+        SpoolWriter writer(folder.path(), {.attempt_id = id, .rank = 0, .cell_id = "x"});
+        for (int64_t step = 1; step <= kRowsPerSpool; ++step) writer.append(step_row(step));
+        writer.close("ok");
+      });
+    }
+    for (size_t complete = 0; complete < claims.size();) {
+      complete = 0;
+      for (const Claim& claim : claims) {
+        const auto file = spool_path(folder.path(), claim.attempt_id, 0);
+        complete += import_spool(sample.store, claim.attempt_id, 0, file).position.complete();
+      }
+    }
+    const auto stored = *integer(sample.store.query("SELECT count(*) FROM steps").rows[0][0]);
+    state.counters["lost"] = static_cast<double>(kSpools * kRowsPerSpool - stored);
+    state.counters["lock_errors"] = static_cast<double>(reader.errors());
+    state.counters["reads"] = static_cast<double>(reader.reads());
+    state.counters["damage"] = static_cast<double>(find_damage(sample.store.file()).size());
+  }
+}
+BENCHMARK(import_64_spools_while_written)->Unit(benchmark::kMillisecond)->Iterations(1);
 
 /// Opening a database and building the table of `assay compare` over 60 runs of 60 steps.
 void compare_table(benchmark::State& state) {

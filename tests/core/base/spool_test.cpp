@@ -114,6 +114,27 @@ TEST_F(Spool, AnyDamagedByteIsReportedWithItsLine) {
   }
 }
 
+TEST_F(Spool, TextAndParsedRowsAreTheSame) {
+  const auto file = write(25);
+  const SpoolChunk chunk = read_spool(file, 0, 9);
+  SpoolText text = read_spool_text(file, 0, 9);
+  const SpoolText moved = std::move(text);
+  ASSERT_EQ(moved.rows.size(), 9u);
+  EXPECT_EQ(moved.next_offset, chunk.next_offset);
+  EXPECT_FALSE(moved.torn);
+  for (size_t i = 0; i < 9; ++i) EXPECT_EQ(nlohmann::json::parse(moved.rows[i]), chunk.rows[i]);
+}
+
+TEST_F(Spool, AGoodChecksumOverNoRowIsDamageAsWell) {
+  const auto file = write(2, false);
+  const std::string good = read_file(file);
+  replace(file, good + crc32c_hex("[1]") + " [1]\n");
+  const SpoolChunk chunk = read_spool(file, 0);
+  ASSERT_TRUE(chunk.corrupt);
+  EXPECT_EQ(chunk.next_offset, static_cast<int64_t>(good.size()));
+  EXPECT_FALSE(read_spool_text(file, 0).corrupt);  // an import says what is wrong with it
+}
+
 TEST_F(Spool, ReadsInBatchesFromOffsets) {
   const auto file = write(25);
   int64_t offset = 0;

@@ -119,7 +119,76 @@ TEST_F(Results, ReportWritesItsFiles) {
   EXPECT_EQ(
       nlohmann::json::parse(read_file(out / "layouts.json"))["runs"][0]["steps"]["step"].size(),
       41u);
-  EXPECT_EQ(run({"report", "--format", "html", "--out", out.string()}).code, 2);
+  EXPECT_EQ(run({"report", "--format", "word", "--out", out.string()}).code, 2);
+}
+
+TEST_F(Results, ReportWritesPagesForPeopleAndFilesForPrograms) {
+  const fs::path out = folder_ / "formats";
+  const Answer answer = run(
+      {"report", "layouts", "--format", "html,junit,tensorboard,mlflow", "--out", out.string()});
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  EXPECT_TRUE(read_file(out / "layouts.html").starts_with("<!DOCTYPE html>"));
+  EXPECT_TRUE(read_file(out / "layouts.junit.xml").starts_with("<?xml"));
+  int events = 0, metas = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(out)) {
+    const std::string name = entry.path().filename().string();
+    events += name.starts_with("events.out.tfevents.");
+    metas += name == "meta.yaml";
+  }
+  EXPECT_EQ(events, 3);
+  EXPECT_EQ(metas, 7);  // the experiment and six runs
+  EXPECT_NE(answer.err.find("mlflow migrate-filestore --source"), std::string::npos);
+}
+
+TEST_F(Results, ReportForGithubAddsToTheSummaryOfTheJob) {
+  unsetenv("GITHUB_STEP_SUMMARY");
+  const Answer missing = run({"report", "--format", "github"});
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_NE(missing.err.find("GITHUB_STEP_SUMMARY"), std::string::npos);
+  const fs::path summary = folder_ / "summary.md";
+  std::ofstream(summary) << "before\n";
+  setenv("GITHUB_STEP_SUMMARY", summary.c_str(), 1);
+  const Answer answer = run({"report", "--format", "github"});
+  unsetenv("GITHUB_STEP_SUMMARY");
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  EXPECT_TRUE(read_file(summary).starts_with("before\n### layouts"));
+  EXPECT_NE(answer.out.find("::error::float8: FAIL"), std::string::npos) << answer.out;
+}
+
+TEST_F(Results, HistoryOfACell) {
+  const Answer answer = run({"history", "bf16"});
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  EXPECT_NE(answer.out.find("machine 7c1e04: 2 runs, 0 changes"), std::string::npos) << answer.out;
+  const auto document = nlohmann::json::parse(run({"history", "bf16", "--json"}).out);
+  EXPECT_EQ(document["series"][0]["points"].size(), 2u);
+  EXPECT_TRUE(nlohmann::json::parse(
+                  run({"history", "bf16", "--since", "2999-01-01", "--json"}).out)["series"]
+                  .empty());
+  EXPECT_NE(run({"history", "bf16", "--since", "tomorrow"}).err.find("--since must be a date"),
+            std::string::npos);
+  EXPECT_NE(run({"history", "bf61"}).err.find("did you mean 'bf16'?"), std::string::npos);
+}
+
+TEST_F(Results, GcShowsFirstAndDeletesWhenTold) {
+  const fs::path cache = folder_ / "cache";
+  setenv("ASSAY_CACHE_DIR", cache.c_str(), 1);
+  const fs::path log = sample_.file().parent_path() / "runs/float8--aa/r0.1/rank0.log";
+  fs::create_directories(log.parent_path());
+  std::ofstream(log) << "words\n";
+  set_log(run_id("fail"), log);
+  const Answer young = run({"gc"});
+  EXPECT_EQ(young.code, 0) << young.err;
+  EXPECT_NE(young.out.find("nothing is older than 30d"), std::string::npos) << young.out;
+  const Answer dry = run({"gc", "--older", "0s", "--kinds", "logs"});
+  EXPECT_NE(dry.out.find("logs: 1 files"), std::string::npos) << dry.out;
+  EXPECT_NE(dry.out.find("nothing was deleted; this deletes it: assay gc --older 0s --yes"),
+            std::string::npos);
+  EXPECT_TRUE(fs::exists(log));
+  EXPECT_NE(run({"gc", "--older", "0s", "--kinds", "logs", "--yes"}).out.find("deleted: "),
+            std::string::npos);
+  EXPECT_FALSE(fs::exists(log));
+  EXPECT_EQ(run({"gc", "--older", "soon"}).code, 2);
+  unsetenv("ASSAY_CACHE_DIR");
 }
 
 TEST_F(Results, ReportIntoAFileIsRefused) {

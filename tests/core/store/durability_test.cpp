@@ -1,7 +1,10 @@
 // Many spools, one writer, a reader throughout; copies of the files as a power cut leaves them.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <fstream>
 #include <random>
 #include <thread>
@@ -116,6 +119,65 @@ TEST(Durability, APowerCutAtAnyMomentLeavesASoundFileWithWholeBatches) {
     const auto bytes = reopened.spool(claim.attempt_id, 0).bytes_imported;
     EXPECT_EQ(bytes, kept == 0 ? 0 : (kept + 1) * 100) << "rows and offset disagree, cut " << cut;
   }
+}
+
+/// Imports batches of 10 steps for ever, telling of each through `out` before it starts.
+[[noreturn]] void import_for_ever(const fs::path& file, int64_t attempt_id, int out) {
+  Store store(file);
+  store.query("PRAGMA wal_autocheckpoint=8");  // so that cuts meet checkpoints as well
+  int64_t step = store.spool(attempt_id, 0).bytes_imported / 100;
+  for (;;) {
+    if (write(out, ".", 1) != 1) _exit(1);
+    std::vector<nlohmann::json> rows;
+    for (int i = 0; i < 10; ++i) rows.push_back(step_row(++step));
+    store.import_rows(attempt_id, 0, "spool", rows, step * 100);
+  }
+}
+
+/// Kills a writing process after so many batches have started; the files are then as it left them.
+void write_and_kill(const fs::path& file, int64_t attempt_id, int batches) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    close(ends[0]);
+    import_for_ever(file, attempt_id, ends[1]);
+  }
+  close(ends[1]);
+  char byte = 0;
+  for (int i = 0; i < batches; ++i) ASSERT_EQ(read(ends[0], &byte, 1), 1);
+  kill(child, SIGKILL);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  close(ends[0]);
+}
+
+TEST(Durability, AWriterKilledAtAnyMomentLeavesASoundFileAndGoesOnWhereItStopped) {
+  TempFolder folder;
+  const auto file = folder / "a.db";
+  int64_t attempt_id = 0;
+  {
+    SampleStore sample(file);
+    attempt_id = sample.claim().value().attempt_id;
+  }
+  std::mt19937_64 random(11);
+  int64_t before = 0;
+  for (int cut = 0; cut < 30; ++cut) {
+    write_and_kill(file, attempt_id, 1 + static_cast<int>(random() % 12));
+    const fs::path copy = folder / ("cut" + std::to_string(cut) + ".db");
+    for (const char* tail : {"", "-wal"}) {
+      if (fs::exists(file.string() + tail))
+        fs::copy_file(file.string() + tail, copy.string() + tail);
+    }
+    Store reopened(copy);
+    EXPECT_TRUE(find_damage(copy).empty()) << "cut " << cut;
+    const int64_t kept = *integer(reopened.query("SELECT count(*) FROM steps").rows[0][0]);
+    EXPECT_EQ(kept % 10, 0) << "half a batch after cut " << cut;
+    EXPECT_GE(kept, before) << "committed rows were lost by cut " << cut;
+    EXPECT_EQ(reopened.spool(attempt_id, 0).bytes_imported, kept * 100) << "cut " << cut;
+    before = kept;
+  }
+  EXPECT_GT(before, 300);
 }
 
 }  // namespace

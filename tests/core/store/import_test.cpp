@@ -8,6 +8,7 @@
 
 #include "assay/error.h"
 #include "core/base/spool.h"
+#include "core/store/import.h"
 #include "tests/core/store/sample_study.h"
 
 namespace assay::store {
@@ -148,6 +149,61 @@ TEST_F(SpoolImportTest, BitsOfTheLossAreExact) {
   const Table row = sample_.store.query("SELECT loss, loss_bits FROM steps");
   EXPECT_EQ(real(row.at(0, "loss")), loss);
   EXPECT_EQ(integer(row.at(0, "loss_bits")), std::bit_cast<int64_t>(loss));
+}
+
+/// Property: rows as text and rows as JSON end as the same table rows, whatever their values.
+TEST_F(SpoolImportTest, TextAndJsonAreTheSameRows) {
+  std::vector<nlohmann::json> rows = spool_rows(claim_.attempt_id);
+  rows.pop_back();
+  nlohmann::json odd = step_row(41);
+  odd.update(
+      {{"loss", "nan"}, {"flags", 1}, {"grad_norm", "-inf"}, {"lr", nullptr}, {"tokens", 7}});
+  rows.push_back(odd);
+  odd = step_row(42);
+  odd.update({{"loss", 5}, {"wall_s", 1e-300}, {"loss_bits", nullptr}});
+  rows.push_back(odd);
+  rows.push_back({{"t", "metrics"},
+                  {"name", "whole"},
+                  {"rank", -1},
+                  {"value", true},
+                  {"unit", "1"},
+                  {"formula_id", "x \u00e9 \" \\"}});
+  rows.back()["value"] = 0.1;
+  const Claim other = sample_.claim().value();
+  std::vector<std::string> texts;
+  for (const auto& row : rows) texts.push_back(row.dump());
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  import_text(sample_.store, claim_.attempt_id, 0, spool_, views, 10);
+  rows[0]["attempt_id"] = other.attempt_id;
+  sample_.store.import_rows(other.attempt_id, 0, spool_, rows, 10);
+  for (const char* table :
+       {"steps", "samples", "metrics", "memory", "memory_categories", "collectives"}) {
+    const auto of = [&](int64_t attempt) {
+      Table all = sample_.store.query(
+          "SELECT * FROM " + std::string(table) + " WHERE attempt_id=?1 ORDER BY 2, 3, 4, 5",
+          {attempt});
+      for (auto& row : all.rows) row[0] = int64_t{0};
+      return all.rows;
+    };
+    EXPECT_FALSE(of(claim_.attempt_id).empty()) << table;
+    EXPECT_EQ(of(claim_.attempt_id), of(other.attempt_id)) << table;
+  }
+}
+
+TEST_F(SpoolImportTest, TextThatIsNoRowIsRefusedWithItsPlace) {
+  const auto error_of_text = [&](std::string_view text) -> std::string {
+    try {
+      import_text(sample_.store, claim_.attempt_id, 0, spool_, {&text, 1}, 10);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_NE(error_of_text("{\"t\":\"steps\",").find("row 1 (?): "), std::string::npos);
+  EXPECT_NE(error_of_text(R"({"t":"steps","step":[1]})").find("a list or an object"),
+            std::string::npos);
+  EXPECT_NE(error_of_text(R"({"step":1})").find("unknown row kind ''"), std::string::npos);
+  EXPECT_EQ(count("steps"), 0);
 }
 
 TEST_F(SpoolImportTest, ARowThatDoesNotFitIsRefusedWithItsPlace) {
