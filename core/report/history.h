@@ -1,6 +1,7 @@
 // History: every stored run of one configuration, one series per machine, with its changes.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>

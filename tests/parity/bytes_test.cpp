@@ -5,7 +5,7 @@
 
 #include "layouts.h"
 
-namespace assay::parity {
+namespace assay::parity::bytes {
 namespace {
 
 using nlohmann::json;
@@ -229,4 +229,4 @@ TEST(Bytes, FsdpHoldsTwoUnitsAndAMessage) {
 }
 
 }  // namespace
-}  // namespace assay::parity
+}  // namespace assay::parity::bytes

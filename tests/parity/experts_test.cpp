@@ -4,7 +4,7 @@
 
 #include "layouts.h"
 
-namespace assay::parity {
+namespace assay::parity::experts {
 namespace {
 
 using nlohmann::json;
@@ -176,4 +176,4 @@ TEST(Experts, ExpertWeightsAreCutByExpertThenSharded) {
 }
 
 }  // namespace
-}  // namespace assay::parity
+}  // namespace assay::parity::experts

@@ -7,18 +7,18 @@
 
 #include "layouts.h"
 
-namespace assay::parity {
+namespace assay::parity::fault {
 namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kFaultSteps = 3;
+constexpr int64_t kSteps = 3;
 constexpr double kSeen = 1e-6;  // the table allows 1e-10
 
 /// What the parity table would notice: the largest distance that it bounds.
 double noticed(const json& config, const Tamper& fault) {
-  static const RankOutcome one = run(base_config(), kFaultSteps).front();
-  const Distance d = distance(run(config, kFaultSteps, fault), one);
+  static const RankOutcome one = run(base_config(), kSteps).front();
+  const Distance d = distance(run(config, kSteps, fault), one);
   return std::max({d.loss, d.norm, d.eval});
 }
 
@@ -148,4 +148,4 @@ TEST(Faults, NormGradientsThatAreNotSummedUnderSequenceParallelism) {
 }
 
 }  // namespace
-}  // namespace assay::parity
+}  // namespace assay::parity::fault

@@ -3,7 +3,7 @@
 
 #include "layouts.h"
 
-namespace assay::parity {
+namespace assay::parity::memory {
 namespace {
 
 using nlohmann::json;
@@ -53,4 +53,4 @@ TEST(Memory, StateIsWhatTheStrategyKeeps) {
 }
 
 }  // namespace
-}  // namespace assay::parity
+}  // namespace assay::parity::memory

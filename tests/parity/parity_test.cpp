@@ -5,7 +5,7 @@
 
 #include "layouts.h"
 
-namespace assay::parity {
+namespace assay::parity::table {
 namespace {
 
 using nlohmann::json;
@@ -107,4 +107,4 @@ INSTANTIATE_TEST_SUITE_P(Table, Parity, testing::ValuesIn(cases()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace assay::parity
+}  // namespace assay::parity::table

@@ -5,12 +5,12 @@
 #include "assay/pipeline.h"
 #include "layouts.h"
 
-namespace assay::parity {
+namespace assay::parity::pipeline {
 namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kPipelineSteps = 3;
+constexpr int64_t kSteps = 3;
 
 json pp(const std::string& schedule, json options = json::object()) {
   options["name"] = "pp";
@@ -25,13 +25,13 @@ json eight_layers() {
   return config;
 }
 
-const RankOutcome& one_rank_of_eight() {
-  static const RankOutcome one = run(eight_layers(), kPipelineSteps).front();
+const RankOutcome& one_rank() {
+  static const RankOutcome one = run(eight_layers(), kSteps).front();
   return one;
 }
 
 void expect_equal_bits(const std::vector<RankOutcome>& ranks) {
-  const Distance d = distance(ranks, one_rank_of_eight());
+  const Distance d = distance(ranks, one_rank());
   EXPECT_EQ(d.loss, 0);
   EXPECT_EQ(d.weights, 0);
   EXPECT_LE(d.norm, 1e-13);
@@ -45,8 +45,7 @@ TEST(Pipeline, GivesTheBitsOfAccumulation) {
       SCOPED_TRACE(std::string(name) + ", " + std::to_string(ranks) + " ranks");
       const json options = {{"first_less_layers", 0}, {"last_less_layers", 0}};
       expect_equal_bits(
-          run(layout("pp=" + std::to_string(ranks), pp(name, options), eight_layers()),
-              kPipelineSteps));
+          run(layout("pp=" + std::to_string(ranks), pp(name, options), eight_layers()), kSteps));
     }
   }
 }
@@ -55,13 +54,13 @@ TEST(Pipeline, DualPipeVGivesTheBitsOfAccumulation) {
   expect_equal_bits(
       run(layout("pp=2", pp("dualpipev", {{"first_less_layers", 0}, {"last_less_layers", 0}}),
                  eight_layers()),
-          kPipelineSteps));
+          kSteps));
 }
 
 /// Its backwards run in descending order: other sums.
 TEST(Pipeline, LoopedBreadthFirstGivesTheNumbers) {
-  const Distance d = distance(run(layout("pp=2", pp("looped_bfs"), eight_layers()), kPipelineSteps),
-                              one_rank_of_eight());
+  const Distance d =
+      distance(run(layout("pp=2", pp("looped_bfs"), eight_layers()), kSteps), one_rank());
   EXPECT_LE(d.loss, 1e-10);
   EXPECT_LE(d.norm, 1e-10);
   EXPECT_LE(d.weights, 1e-8);
@@ -92,8 +91,8 @@ TEST(Pipeline, ComposesWithEveryOtherSplit) {
             {{"pp", stages}, {"dp_replicate", ddp}, {"dp_shard", fsdp}}},
        }) {
     SCOPED_TRACE(c.mesh + c.components.dump());
-    const Distance d = distance(run(layout(c.mesh, c.components, eight_layers()), kPipelineSteps),
-                                one_rank_of_eight());
+    const Distance d =
+        distance(run(layout(c.mesh, c.components, eight_layers()), kSteps), one_rank());
     EXPECT_LE(d.loss, 1e-10);
     EXPECT_LE(d.norm, 1e-10);
     EXPECT_LE(d.eval, 1e-10);
@@ -105,7 +104,7 @@ TEST(Pipeline, RecomputesLikeOneRank) {
   for (const char* memory : {"full", "selective_op"}) {
     json config = layout("pp=2", pp("interleaved_zb"), eight_layers());
     config["memory"] = {{"name", memory}};
-    expect_equal_bits(run(config, kPipelineSteps));
+    expect_equal_bits(run(config, kSteps));
   }
 }
 
@@ -144,4 +143,4 @@ TEST(Pipeline, RefusesWhatTheScheduleCannotDo) {
 }
 
 }  // namespace
-}  // namespace assay::parity
+}  // namespace assay::parity::pipeline
