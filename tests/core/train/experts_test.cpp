@@ -17,7 +17,6 @@
 #include <deque>
 
 #include "assay/ops.h"
-#include "core/train/product.h"
 
 namespace assay::train {
 namespace {
@@ -154,17 +153,21 @@ TEST(Dispatch, RowCountsAroundThePadding) {
   }
 }
 
-/// sum over slots of gate * expert, each expert computed for every token. T is a multiple of 16.
+/// sum over slots of gate * expert, each expert computed by linear() for every token. T is a
+/// multiple of 16.
 Tensor dense_loop(Mixture& m, const Tensor& x, const Routing& r) {
+  const auto linear = [&](const Tensor& in, size_t i, int64_t e) {
+    const Weight w{m.weights[i].placement, m.weights[i].tensor.select(0, e), {}, nullptr};
+    return m.ops->linear(in, {&w, 1})[0];
+  };
   Tensors outputs;
   for (int64_t e = 0; e < r.scores.size(1); ++e) {
-    const auto w = [&](size_t i) { return m.weights[i].tensor.select(0, e); };
-    const Tensor inner = at::silu(product(x, w(1).t())).mul(product(x, w(2).t()));
-    outputs.push_back(product(inner, w(3).t()));
+    const Tensor inner = at::silu(linear(x, 1, e)).mul(linear(x, 2, e));
+    outputs.push_back(linear(inner, 3, e));
   }
   const Tensor all = at::stack(outputs, 1);  // (T, E, D)
   const auto wide = statistics_dtype(x.scalar_type());
-  Tensor sum = at::zeros(x.sizes(), x.options().dtype(wide));
+  Tensor sum;
   for (int64_t slot = 0; slot < r.experts.size(1); ++slot) {
     const Tensor index = r.experts.select(1, slot).view({-1, 1, 1}).expand({-1, 1, x.size(1)});
     const Tensor term = all.gather(1, index).squeeze(1).to(wide).mul(r.gates.narrow(1, slot, 1));
