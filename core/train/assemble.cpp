@@ -162,7 +162,8 @@ void initialise(Assembly& a) {
     ParameterShard& shard = a.shards.emplace_back();
     a.parameter_of.push_back(i);
     shard.name = p.spec.name;
-    shard.weight = p.weight;
+    const bool comes_and_goes = p.stored.cut_by(MeshDim::dp_shard).has_value();
+    shard.weight = comes_and_goes ? p.master : p.weight;
     shard.master = p.master;
     shard.decay = p.spec.shape.size() > 1;
     const ParameterInfo info = info_of(p, dtypes);

@@ -225,7 +225,11 @@ Tensor grouped_dx(const Tensors& dys, std::span<const Weight> weights,
     if (first) dx = at::empty({dys[i].size(0), w.size(2)}, dys[i].options());
     for_experts(expert_rows, [&](int64_t e, int64_t begin, int64_t rows) {
       const Tensor part = dx.narrow(0, begin, rows), dy = dys[i].narrow(0, begin, rows);
-      first ? product_to(part, dy, w.select(0, e)) : add_product(part, dy, w.select(0, e));
+      if (first) {
+        product_to(part, dy, w.select(0, e));
+      } else {
+        add_product(part, dy, w.select(0, e));
+      }
     });
   }
   return dx;

@@ -1,6 +1,7 @@
 // parallel/ep: each rank holds some experts of every layer, and tokens travel to them.
 #pragma once
 
+#include "assay/options.h"
 #include "assay/parallel.h"
 
 namespace assay::parallel {
