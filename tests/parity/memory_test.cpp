@@ -48,7 +48,9 @@ TEST(Memory, StateIsWhatTheStrategyKeeps) {
       EXPECT_EQ(rank.memory.optimizer, stored * (f.separate_master ? 3 : 2) * kBytes);
       stored_by_all += stored;
     }
-    if (f.components.contains("dp_shard")) EXPECT_EQ(stored_by_all, all_elements());
+    if (f.components.contains("dp_shard")) {
+      EXPECT_EQ(stored_by_all, all_elements());
+    }
   }
 }
 

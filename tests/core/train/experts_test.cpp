@@ -21,16 +21,16 @@
 namespace assay::train {
 namespace {
 
-constexpr int64_t kHidden = 24, kWidth = 40;
+constexpr int64_t kModelWidth = 24, kExpertWidth = 40;
 
 /// A mixture of experts with weights of its own; gradients are in the sinks.
 struct Mixture {
   Mixture(int64_t experts, at::ScalarType dtype, uint64_t seed = 1)
       : generator(at::detail::createCPUGenerator(seed)) {
-    add("router", {experts, kHidden}, dtype);
-    add("w1", {experts, kWidth, kHidden}, dtype);
-    add("w3", {experts, kWidth, kHidden}, dtype);
-    add("w2", {experts, kHidden, kWidth}, dtype);
+    add("router", {experts, kModelWidth}, dtype);
+    add("w1", {experts, kExpertWidth, kModelWidth}, dtype);
+    add("w3", {experts, kExpertWidth, kModelWidth}, dtype);
+    add("w2", {experts, kModelWidth, kExpertWidth}, dtype);
   }
 
   void add(const std::string& name, Shape shape, at::ScalarType dtype) {
@@ -89,7 +89,7 @@ TEST(Route, ChoosesTheBestAndOfEqualsTheLowestId) {
 
 TEST(Route, SoftmaxOrSigmoidNormalisedAndScaled) {
   Mixture m(6, at::kDouble);
-  const Tensor x = m.normal({5, kHidden}, at::kDouble);
+  const Tensor x = m.normal({5, kModelWidth}, at::kDouble);
   const Routing soft =
       m.ops->route(x, m.weights[0], {}, {.top_k = 3, .normalise = true, .scale = 2.5});
   EXPECT_TRUE(soft.gates.sum(-1).allclose(at::full({5}, 2.5, at::kDouble), 1e-14));
@@ -101,7 +101,7 @@ TEST(Route, SoftmaxOrSigmoidNormalisedAndScaled) {
 
 TEST(Route, ABiasChangesChoicesAndNoGate) {
   Mixture m(8, at::kDouble);
-  const Tensor x = m.normal({64, kHidden}, at::kDouble);
+  const Tensor x = m.normal({64, kModelWidth}, at::kDouble);
   const Tensor bias = m.normal({8}, at::kDouble).mul(0.1);
   const RouteSpec spec{.top_k = 2, .sigmoid = true};
   const Routing plain = m.ops->route(x, m.weights[0], {}, spec);
@@ -125,7 +125,7 @@ TEST(Route, GroupsAreJudgedByTheirTwoBest) {
 
 TEST(Route, ForcedBalanceIsRoundRobin) {
   Mixture m(8, at::kFloat);
-  const Tensor x = m.normal({12, kHidden}, at::kFloat);
+  const Tensor x = m.normal({12, kModelWidth}, at::kFloat);
   const Routing r = m.ops->route(x, m.weights[0], {}, {.top_k = 2, .force_balance = true});
   EXPECT_TRUE(r.experts.flatten().equal(at::arange(24).remainder(8)));
   EXPECT_TRUE(r.counts.equal(at::full({8}, 3, at::kLong)));
@@ -180,7 +180,7 @@ TEST(Moe, HasTheBitsOfADenseLoopOverExperts) {
   const at::NoGradGuard no_grad;
   for (const auto dtype : {at::kFloat, at::kDouble, at::kBFloat16}) {
     Mixture m(8, dtype);
-    const Tensor x = m.normal({64, kHidden}, dtype);
+    const Tensor x = m.normal({64, kModelWidth}, dtype);
     const RouteSpec spec{.top_k = 3, .normalise = true};
     const Routing r = m.ops->route(x, m.weights[0], {}, spec);
     EXPECT_TRUE(m.run(x, spec).equal(dense_loop(m, x, r))) << dtype;
@@ -190,7 +190,7 @@ TEST(Moe, HasTheBitsOfADenseLoopOverExperts) {
 TEST(Moe, AllExpertsWithEqualGatesGiveTheirMean) {
   Mixture m(4, at::kDouble);
   m.weights[0].tensor.zero_();
-  const Tensor x = m.normal({2, 16, kHidden}, at::kDouble);
+  const Tensor x = m.normal({2, 16, kModelWidth}, at::kDouble);
   const Tensor y = m.run(x, {.top_k = 4, .normalise = true});
   Routing all;
   all.scores = at::empty({32, 4}, at::kDouble);
@@ -204,8 +204,8 @@ TEST(Moe, GradientsEqualDifferences) {
   for (const bool sigmoid : {false, true}) {
     Mixture m(5, at::kDouble);
     const RouteSpec spec{.top_k = 2, .sigmoid = sigmoid, .normalise = true, .scale = 1.5};
-    Tensor x = m.normal({21, kHidden}, at::kDouble).requires_grad_();
-    const Tensor dy = m.normal({21, kHidden}, at::kDouble);
+    Tensor x = m.normal({21, kModelWidth}, at::kDouble).requires_grad_();
+    const Tensor dy = m.normal({21, kModelWidth}, at::kDouble);
     const auto value = [&] { return m.run(x, spec).mul(dy).sum(); };
     value().backward();
     const Tensor dx = x.grad();
@@ -232,7 +232,7 @@ TEST(Moe, GradientsEqualDifferences) {
 
 TEST(Moe, AnExpertWithoutTokensHasAGradientOfExactlyZero) {
   Mixture m(4, at::kFloat);
-  const Tensor x = m.normal({16, kHidden}, at::kFloat).requires_grad_();
+  const Tensor x = m.normal({16, kModelWidth}, at::kFloat).requires_grad_();
   const Tensor bias = at::tensor({0.0, 0.0, -100.0, 0.0}, at::kFloat);
   m.run(x, {.top_k = 2}, bias).sum().backward();
   for (size_t w = 1; w < m.weights.size(); ++w) {
@@ -243,7 +243,7 @@ TEST(Moe, AnExpertWithoutTokensHasAGradientOfExactlyZero) {
 
 TEST(Moe, NoTokensAreNoError) {
   Mixture m(4, at::kFloat);
-  const Tensor x = m.normal({0, kHidden}, at::kFloat).requires_grad_();
+  const Tensor x = m.normal({0, kModelWidth}, at::kFloat).requires_grad_();
   const Tensor y = m.run(x, {.top_k = 2});
   EXPECT_EQ(y.sizes(), x.sizes());
   y.sum().backward();
@@ -254,7 +254,7 @@ TEST(Moe, ShapesHoldOnMeta) {
   Mixture m(6, at::kBFloat16);
   for (Weight& w : m.weights) w.tensor = w.tensor.to(at::kMeta);
   m.reset();
-  const Tensor x = at::empty({2, 10, kHidden}, at::TensorOptions(at::kBFloat16).device(at::kMeta));
+  const Tensor x = at::empty({2, 10, kModelWidth}, at::TensorOptions(at::kBFloat16).device(at::kMeta));
   const Tensor input = x.requires_grad_();
   const Routing r = m.ops->route(rows_of(input), m.weights[0], {}, {.top_k = 2});
   EXPECT_EQ(r.gates.scalar_type(), at::kFloat);
