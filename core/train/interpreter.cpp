@@ -210,7 +210,10 @@ void Interpreter::weights(const Action& action) {
 
 void Interpreter::reduce(const Action& action) {
   const Stage& s = stage(action.stage);
-  for (const size_t p : s.parameters) a_.parameters[p].sink.finish();
+  for (const size_t index : s.parameters) {
+    Parameter& p = a_.parameters[index];
+    if (p.gradient.is_same(p.sink.total())) p.sink.finish();  // else a sync hands it on
+  }
   if (!a_.syncs.empty()) a_.syncs.front()->flush(s.parameters);
 }
 
