@@ -1,7 +1,9 @@
 // assay compare STUDY: measured ranges side by side; with a baseline or a compare: section,
 // verdicts.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <set>
 
@@ -48,6 +50,10 @@ std::string known_rule(const std::string& rule) {
 }
 
 void apply_flags(Design& design, const CompareArguments& a) {
+  if (a.pairs && *a.pairs % 2 != 0) {
+    throw Error("--pairs must be even: pairs run in the order A B B A; got " +
+                std::to_string(*a.pairs));
+  }
   if (a.pairs) design.pairs = *a.pairs;
   if (a.alpha) {
     design.rule.alpha = *a.alpha;
@@ -159,7 +165,8 @@ void compare(const CompareArguments& arguments, Context& context) {
   request.study = study.name;
   request.samples = context.json;
   request.database_flag = database_flag(context);
-  const report::Model model = report::build_model(reader, request);
+  report::Model model = report::build_model(reader, request);
+  if (!judged.empty()) model.verdict = "Ranges of unpaired runs; the verdicts stand below.";
   print(model, judged, context);
   const bool measured = std::any_of(judged.begin(), judged.end(), [](const Comparison& c) {
     return std::any_of(c.verdicts.begin(), c.verdicts.end(),
