@@ -111,6 +111,18 @@ bool has_pairs(const std::vector<ComparisonPlan>& plans) {
                      [](const ComparisonPlan& p) { return p.design.pairs > 0; });
 }
 
+bool has_rows(const std::vector<Comparison>& judged) {
+  return std::any_of(judged.begin(), judged.end(),
+                     [](const Comparison& c) { return c.comparison_id != 0; });
+}
+
+bool anything_measured(const std::vector<Comparison>& judged) {
+  return std::any_of(judged.begin(), judged.end(), [](const Comparison& c) {
+    return std::any_of(c.verdicts.begin(), c.verdicts.end(),
+                       [](const auto& v) { return v.n_used > 0; });
+  });
+}
+
 void run_missing(const store::StudyInfo& study, const std::vector<ComparisonPlan>& plans,
                  Context& context) {
   store::Store store(context.database);
@@ -150,17 +162,12 @@ void compare(const CompareArguments& arguments, Context& context) {
     run_missing(study, plans, context);
     if (context.exit_code > kNothingMeasured) return;  // stopped: what is missing is told by resume
   }
-  std::vector<Comparison> judged;
-  if (!plans.empty() && !arguments.no_run) {
-    store::Store store(context.database);
-    judged = judge(store, study.study_id, plans);
-  } else if (!plans.empty()) {
-    const store::Reader reader(context.database);
-    for (const ComparisonPlan& p : plans) {
-      judged.push_back(evidence::assess(reader, study.study_id, p.base, p.candidate, p.design));
-    }
-  }
   const store::Reader reader(context.database);
+  const std::vector<Comparison> judged = judge(reader, study.study_id, plans);
+  if (!arguments.no_run && has_rows(judged)) {
+    store::Store store(context.database);
+    keep(store, judged);
+  }
   report::ModelRequest request = arguments.request;
   request.study = study.name;
   request.samples = context.json;
@@ -168,11 +175,7 @@ void compare(const CompareArguments& arguments, Context& context) {
   report::Model model = report::build_model(reader, request);
   if (!judged.empty()) model.verdict = "Ranges of unpaired runs; the verdicts stand below.";
   print(model, judged, context);
-  const bool measured = std::any_of(judged.begin(), judged.end(), [](const Comparison& c) {
-    return std::any_of(c.verdicts.begin(), c.verdicts.end(),
-                       [](const auto& v) { return v.n_used > 0; });
-  });
-  if (!judged.empty() && !measured) context.exit_code = kNothingMeasured;
+  if (!judged.empty() && !anything_measured(judged)) context.exit_code = kNothingMeasured;
   if (arguments.need_verdict && context.exit_code == 0 && any_unresolved(judged)) {
     context.exit_code = kUnresolved;
   }

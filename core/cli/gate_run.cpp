@@ -166,8 +166,9 @@ class PluginGate {
   }
 
   std::vector<GateCell> judged() {
-    const auto comparisons = judge(store_, study_id_, plans_);
     const store::Reader reader(store_.file());
+    const auto comparisons = judge(reader, study_id_, plans_);
+    keep(store_, comparisons);
     std::vector<GateCell> cells;
     for (size_t i = 0; i < plans_.size(); ++i) {
       const std::string& cell_id = plans_[i].candidate.seeds.front().cell_id;

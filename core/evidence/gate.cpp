@@ -45,6 +45,11 @@ class CellGate {
  private:
   /// A build that did not end well has none.
   bool has_figures() {
+    if (cell_.base_state == "oom" && cell_.cand_state == "oom") return false;  // as it was
+    if (cell_.base_state == "oom" && cell_.cand_state == "ok") {
+      add("run", GateOutcome::pass, "the baseline build ran out of memory, the candidate does not");
+      return false;
+    }
     if (cell_.base_state != "ok") {
       add("run", GateOutcome::nothing, "the baseline build has no figures: " + cell_.base_state);
       return false;

@@ -10,6 +10,7 @@ using store::integer;
 using store::text;
 
 constexpr const char* kNotRun = "not run";
+constexpr int64_t kUsualPairs = 20;
 constexpr int64_t kFirstControls = 2;
 
 std::string why_unmeasured(const RunRecord& run) {
@@ -127,6 +128,13 @@ void measure_pairs(const store::Reader& reader, const std::map<int64_t, RunRecor
 
 std::vector<Verdict> time_verdicts(const std::vector<Pair>& pairs, const Design& design) {
   std::vector<Verdict> verdicts;
+  if (pairs.empty()) {
+    verdicts.push_back({.metric = "step_time",
+                        .reason = kNoPairs,
+                        .method_id = "pair.sr.v1",
+                        .more = std::max<int64_t>(design.pairs, kUsualPairs)});
+    return verdicts;
+  }
   const Tally controls = tally(pairs, 0);
   if (controls.planned > 0) {
     verdicts.push_back(judge(controls, control_rule(design.rule), nullptr, 0));

@@ -154,6 +154,11 @@ TEST(Gate, ACandidateThatFailsIsARegressionAnInfraFaultIsNot) {
     c.cand_state = state;
     EXPECT_EQ(outcome(c), regression) << state;
   }
+  c.base_state = c.cand_state = "oom";
+  EXPECT_EQ(outcome(c), nothing) << "no other cell was measured";
+  c.cand_state = "ok";
+  EXPECT_EQ(outcome(c), pass);
+  c = cell();
   c.cand_state = "infra";
   EXPECT_EQ(outcome(c), nothing);
 }
