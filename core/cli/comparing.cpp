@@ -65,6 +65,7 @@ std::vector<evidence::Comparison> judge(const store::Reader& reader, int64_t stu
   for (const host::ComparisonPlan& c : comparisons) {
     judged.push_back(evidence::assess(reader, study_id, c.base, c.candidate, c.design));
   }
+  evidence::adjust(judged);
   return judged;
 }
 

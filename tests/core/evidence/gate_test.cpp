@@ -106,6 +106,23 @@ TEST(Gate, ARecordClearsTheValueItNames) {
   EXPECT_EQ(outcome(c, {record}), regression);
 }
 
+TEST(Gate, TheLastRecordIsAnAnchorOfItsOwn) {
+  GateCell c = cell();
+  c.base.clear();  // one build, held to what was accepted
+  EXPECT_EQ(outcome(c), nothing) << "nothing to hold it to";
+  const Accepted high{
+      .config_id = "c1", .metric = "wire_bytes", .new_value = 100, .reason = "first"};
+  EXPECT_EQ(outcome(c, {high}), pass);
+  Accepted low = high;
+  low.new_value = 60;
+  low.reason = "tightened";
+  EXPECT_EQ(outcome(c, {high, low}), regression) << "an older, larger record clears nothing";
+  EXPECT_EQ(outcome(c, {low, high}), pass);
+  const Accepted bits{
+      .config_id = "c1", .metric = "loss_bits", .new_value = 8, .reason = "new kernel"};
+  EXPECT_EQ(outcome(c, {bits}), regression);
+}
+
 TEST(Gate, TimeNeedsBothStages) {
   GateCell c = cell();
   c.verdicts = {time(1, Call::slower)};
