@@ -1,7 +1,9 @@
 // assay compare STUDY: measured ranges side by side; with a baseline or a compare: section,
 // verdicts.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <set>
 
@@ -48,6 +50,10 @@ std::string known_rule(const std::string& rule) {
 }
 
 void apply_flags(Design& design, const CompareArguments& a) {
+  if (a.pairs && *a.pairs % 2 != 0) {
+    throw Error("--pairs must be even: pairs run in the order A B B A; got " +
+                std::to_string(*a.pairs));
+  }
   if (a.pairs) design.pairs = *a.pairs;
   if (a.alpha) {
     design.rule.alpha = *a.alpha;
@@ -105,6 +111,18 @@ bool has_pairs(const std::vector<ComparisonPlan>& plans) {
                      [](const ComparisonPlan& p) { return p.design.pairs > 0; });
 }
 
+bool has_rows(const std::vector<Comparison>& judged) {
+  return std::any_of(judged.begin(), judged.end(),
+                     [](const Comparison& c) { return c.comparison_id != 0; });
+}
+
+bool anything_measured(const std::vector<Comparison>& judged) {
+  return std::any_of(judged.begin(), judged.end(), [](const Comparison& c) {
+    return std::any_of(c.verdicts.begin(), c.verdicts.end(),
+                       [](const auto& v) { return v.n_used > 0; });
+  });
+}
+
 void run_missing(const store::StudyInfo& study, const std::vector<ComparisonPlan>& plans,
                  Context& context) {
   store::Store store(context.database);
@@ -143,29 +161,22 @@ void compare(const CompareArguments& arguments, Context& context) {
   if (!arguments.no_run && has_pairs(plans)) {
     run_missing(study, plans, context);
     if (context.exit_code > kNothingMeasured) return;  // stopped: what is missing is told by resume
-  }
-  std::vector<Comparison> judged;
-  if (!plans.empty() && !arguments.no_run) {
-    store::Store store(context.database);
-    judged = judge(store, study.study_id, plans);
-  } else if (!plans.empty()) {
-    const store::Reader reader(context.database);
-    for (const ComparisonPlan& p : plans) {
-      judged.push_back(evidence::assess(reader, study.study_id, p.base, p.candidate, p.design));
-    }
+    context.exit_code = 0;  // runs that ended badly stand in the table
   }
   const store::Reader reader(context.database);
+  const std::vector<Comparison> judged = judge(reader, study.study_id, plans);
+  if (!arguments.no_run && has_rows(judged)) {
+    store::Store store(context.database);
+    keep(store, judged);
+  }
   report::ModelRequest request = arguments.request;
   request.study = study.name;
   request.samples = context.json;
   request.database_flag = database_flag(context);
-  const report::Model model = report::build_model(reader, request);
+  report::Model model = report::build_model(reader, request);
+  if (!judged.empty()) model.verdict = "Ranges of unpaired runs; the verdicts stand below.";
   print(model, judged, context);
-  const bool measured = std::any_of(judged.begin(), judged.end(), [](const Comparison& c) {
-    return std::any_of(c.verdicts.begin(), c.verdicts.end(),
-                       [](const auto& v) { return v.n_used > 0; });
-  });
-  if (!judged.empty() && !measured) context.exit_code = kNothingMeasured;
+  if (!judged.empty() && !anything_measured(judged)) context.exit_code = kNothingMeasured;
   if (arguments.need_verdict && context.exit_code == 0 && any_unresolved(judged)) {
     context.exit_code = kUnresolved;
   }

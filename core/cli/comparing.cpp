@@ -7,6 +7,7 @@
 #include "core/cli/verdict_text.h"
 #include "core/cli/view.h"
 #include "core/evidence/lint.h"
+#include "core/evidence/timing.h"
 #include "core/host/machine.h"
 
 namespace assay::cli {
@@ -58,15 +59,20 @@ void schedule(store::Store& store, int64_t study_id,
   host::schedule_pairs(store, study_id, env.machine_id, comparisons, stage);
 }
 
-std::vector<evidence::Comparison> judge(store::Store& store, int64_t study_id,
+std::vector<evidence::Comparison> judge(const store::Reader& reader, int64_t study_id,
                                         const std::vector<host::ComparisonPlan>& comparisons) {
-  const store::Reader reader(store.file());
   std::vector<evidence::Comparison> judged;
   for (const host::ComparisonPlan& c : comparisons) {
     judged.push_back(evidence::assess(reader, study_id, c.base, c.candidate, c.design));
-    if (judged.back().comparison_id != 0) evidence::store_verdicts(store, judged.back());
   }
+  evidence::adjust(judged);
   return judged;
+}
+
+void keep(store::Store& store, const std::vector<evidence::Comparison>& judged) {
+  for (const evidence::Comparison& c : judged) {
+    if (c.comparison_id != 0) evidence::store_verdicts(store, c);
+  }
 }
 
 nlohmann::json compare_section(const std::string& resolved_json) {
@@ -79,6 +85,7 @@ bool any_unresolved(const std::vector<evidence::Comparison>& comparisons) {
   for (const evidence::Comparison& c : comparisons) {
     for (const evidence::Verdict& v : c.verdicts) {
       if (v.stage == 0 || v.method_id == "aligned.v1" || v.method_id == "target.v1") continue;
+      if (v.reason == evidence::kNoPairs && c.design.value("pairs", int64_t{0}) == 0) continue;
       if (v.call == evidence::Call::unresolved || v.call == evidence::Call::not_shown ||
           v.call == evidence::Call::invalid) {
         return true;
@@ -96,7 +103,7 @@ void print_declared(store::Store& store, int64_t study_id, const std::string& st
     comparisons = evidence::assess_study(reader, study_id);
   }
   if (comparisons.empty()) return;
-  for (const evidence::Comparison& c : comparisons) evidence::store_verdicts(store, c);
+  keep(store, comparisons);
   if (context.json || context.verbosity < 0) return;
   *context.out << "\n"
                << verdict_text(comparisons, "assay compare " + study + database_flag(context));

@@ -21,9 +21,12 @@ void require_fair(const store::Reader& reader, const std::string& study,
 void schedule(store::Store& store, int64_t study_id,
               const std::vector<host::ComparisonPlan>& comparisons, int stage = 1);
 
-/// Judges what is there; verdicts of comparisons with rows are stored.
-std::vector<evidence::Comparison> judge(store::Store& store, int64_t study_id,
+/// Judges what is there.
+std::vector<evidence::Comparison> judge(const store::Reader& reader, int64_t study_id,
                                         const std::vector<host::ComparisonPlan>& comparisons);
+
+/// Stores pairs, verdicts and findings of comparisons that have rows.
+void keep(store::Store& store, const std::vector<evidence::Comparison>& judged);
 
 /// "compare" of a stored study; null without one.
 nlohmann::json compare_section(const std::string& resolved_json);

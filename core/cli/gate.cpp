@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
@@ -50,11 +51,12 @@ void check_arguments(const GateArguments& a) {
   if (databases && (a.baseline_db.empty() || a.candidate_db.empty())) {
     throw Error("the gate needs both --baseline-db and --candidate-db");
   }
-  const bool plugins = !a.baseline_plugins.empty() && !a.candidate_plugins.empty();
-  if (databases ? !a.file.empty() || plugins : a.file.empty() || !plugins) {
+  const bool plugins = !a.baseline_plugins.empty() || !a.candidate_plugins.empty();
+  const bool both = !a.baseline_plugins.empty() && !a.candidate_plugins.empty();
+  if (databases ? !a.file.empty() || plugins : a.file.empty() || (plugins && !both)) {
     throw Error(
         "the gate compares two builds: a study with --baseline-plugins and --candidate-plugins, or"
-        " --baseline-db and --candidate-db alone",
+        " --baseline-db and --candidate-db alone; a study alone is held to accepted values",
         "assay gate --help");
   }
 }
@@ -300,6 +302,7 @@ measured. Nothing measured never passes.
 Examples:
   assay gate ci.yaml --baseline-plugins base/plugins --candidate-plugins head/plugins --budget 15m
   assay gate --baseline-db base.db --candidate-db head.db
+  assay gate ci.yaml      one build, held to the values in ci.accepted.json
   assay gate accept ci.yaml --metric peak_allocated_bytes --reason "keeps a second copy of the logits")");
   add_accept(*command, context);
   command->callback([arguments, command, &context] {

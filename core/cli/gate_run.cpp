@@ -21,9 +21,11 @@ using std::chrono::steady_clock;
 constexpr const char* kGate = "gate";
 constexpr double kStage1Share = 0.5;
 
-/// A study planned with the plugins of one folder alone (and those that the study names).
+/// A study planned with the plugins of one folder alone (and those that the study names), or with
+/// the installed ones.
 grid::Plan plan_with(const std::filesystem::path& file, const std::filesystem::path& plugins,
                      const Context& context) {
+  if (plugins.empty()) return grid::plan(plan_request(context, file));
   if (!std::filesystem::is_directory(plugins)) {
     throw Error("there is no folder of plugins '" + plugins.string() + "'",
                 "build it: cmake --build BUILD, then BUILD/lib/assay/plugins");
@@ -105,8 +107,10 @@ class PluginGate {
   PluginGate(const GateArguments& arguments, Context& context)
       : arguments_(arguments),
         context_(context),
-        base_(plan_with(arguments.file, arguments.baseline_plugins, context)),
+        two_builds_(!arguments.baseline_plugins.empty()),
         candidate_(plan_with(arguments.file, arguments.candidate_plugins, context)),
+        base_(two_builds_ ? plan_with(arguments.file, arguments.baseline_plugins, context)
+                          : candidate_),
         rule_(evidence::gate_rule(candidate_.gate)),
         store_(context.database),
         study_id_(store_both(store_, base_, candidate_)),
@@ -120,10 +124,10 @@ class PluginGate {
 
   GateReport run() {
     set_budget();
-    if (rule_.gates("step_time")) schedule(store_, study_id_, plans_);
+    if (times()) schedule(store_, study_id_, plans_);
     supervise_until(kStage1Share);
     std::vector<GateCell> cells = judged();
-    const bool time = rule_.gates("step_time");
+    const bool time = times();
     if (time && rule_.two_stage && evidence::fires(cells)) {
       std::vector<host::ComparisonPlan> fired;
       for (size_t i = 0; i < plans_.size(); ++i) {
@@ -143,6 +147,8 @@ class PluginGate {
   }
 
  private:
+  bool times() const { return two_builds_ && rule_.gates("step_time"); }
+
   void set_budget() {
     if (arguments_.budget.empty()) return;
     const auto budget = parse_duration(arguments_.budget);
@@ -166,8 +172,9 @@ class PluginGate {
   }
 
   std::vector<GateCell> judged() {
-    const auto comparisons = judge(store_, study_id_, plans_);
     const store::Reader reader(store_.file());
+    const auto comparisons = judge(reader, study_id_, plans_);
+    keep(store_, comparisons);
     std::vector<GateCell> cells;
     for (size_t i = 0; i < plans_.size(); ++i) {
       const std::string& cell_id = plans_[i].candidate.seeds.front().cell_id;
@@ -177,13 +184,15 @@ class PluginGate {
                                 plans_[i].base.seeds.front().cell_id, reader, cell_id,
                                 arguments_.anchor));
       cells.back().verdicts = comparisons[i].verdicts;
+      if (!two_builds_) cells.back().base.clear();
     }
     return cells;
   }
 
   const GateArguments& arguments_;
   Context& context_;
-  const grid::Plan base_, candidate_;
+  const bool two_builds_;  ///< else one, held to accepted values alone
+  const grid::Plan candidate_, base_;
   const evidence::GateRule rule_;
   store::Store store_;
   const int64_t study_id_;

@@ -69,19 +69,6 @@ void add_exact(Comparison& c, const std::map<int64_t, RunRecord>& runs) {
   }
 }
 
-/// Holm over the claims of the comparison that rest on a one-sided p.
-void adjust(std::vector<Verdict>& verdicts) {
-  std::vector<double> p;
-  std::vector<Verdict*> claims;
-  for (Verdict& v : verdicts) {
-    if (v.stage == 0 || !v.p_greater || !v.p_less) continue;
-    p.push_back(std::min(*v.p_greater, *v.p_less));
-    claims.push_back(&v);
-  }
-  const std::vector<double> adjusted = holm(p);
-  for (size_t i = 0; i < claims.size(); ++i) claims[i]->p_adjusted = adjusted[i];
-}
-
 Design stored_design(const store::Reader& reader, int64_t comparison_id) {
   const Table row = reader.query("SELECT design_json FROM comparisons WHERE comparison_id=?1",
                                  {Value(comparison_id)});
@@ -158,9 +145,31 @@ Comparison assess(const store::Reader& reader, int64_t study_id, const Arm& base
   for (Verdict& v : loss_verdicts(reader, base, candidate, design)) {
     c.verdicts.push_back(std::move(v));
   }
-  adjust(c.verdicts);
   c.lint = lint(reader, base, candidate, design, c.pairs);
   return c;
+}
+
+void adjust(std::vector<Comparison>& comparisons) {
+  std::vector<double> p;
+  std::vector<std::pair<Verdict*, double>> claims;
+  for (Comparison& c : comparisons) {
+    const double alpha = c.design.value("alpha", PairRule{}.alpha);
+    for (Verdict& v : c.verdicts) {
+      if (v.stage == 0 || !v.p_greater || !v.p_less) continue;
+      p.push_back(std::min(*v.p_greater, *v.p_less));
+      claims.emplace_back(&v, alpha);
+    }
+  }
+  const std::vector<double> adjusted = holm(p);
+  for (size_t i = 0; i < claims.size(); ++i) {
+    auto& [v, alpha] = claims[i];
+    v->p_adjusted = adjusted[i];
+    const bool winner = v->call == Call::faster || v->call == Call::slower ||
+                        v->call == Call::better || v->call == Call::worse;
+    if (!winner || adjusted[i] < alpha) continue;
+    v->call = v->method_id == "pair.sr.v1" ? Call::unresolved : Call::not_shown;
+    v->reason = "holm";
+  }
 }
 
 std::vector<Comparison> assess_study(const store::Reader& reader, int64_t study_id) {
@@ -177,6 +186,7 @@ std::vector<Comparison> assess_study(const store::Reader& reader, int64_t study_
     const Design design = stored_design(reader, *integer(rows.at(i, "comparison_id")));
     list.push_back(assess(reader, study_id, *base, *candidate, design));
   }
+  adjust(list);
   return list;
 }
 

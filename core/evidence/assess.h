@@ -31,7 +31,11 @@ std::vector<Arm> load_arms(const store::Reader& reader, int64_t study_id);
 Comparison assess(const store::Reader& reader, int64_t study_id, const Arm& base,
                   const Arm& candidate, const Design& design);
 
-/// The declared comparisons of a study (rows of `comparisons`), each assessed.
+/// Holm over every one-sided p of the list (`p_adjusted`); a winner whose adjusted p is no longer
+/// below its alpha becomes UNRESOLVED(holm) or NOT_SHOWN(holm).
+void adjust(std::vector<Comparison>& comparisons);
+
+/// The declared comparisons of a study (rows of `comparisons`), each assessed, adjusted together.
 std::vector<Comparison> assess_study(const store::Reader& reader, int64_t study_id);
 
 /// Writes pairs, verdicts and lint findings of an assessed comparison that has an id.

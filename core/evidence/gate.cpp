@@ -45,6 +45,11 @@ class CellGate {
  private:
   /// A build that did not end well has none.
   bool has_figures() {
+    if (cell_.base_state == "oom" && cell_.cand_state == "oom") return false;  // as it was
+    if (cell_.base_state == "oom" && cell_.cand_state == "ok") {
+      add("run", GateOutcome::pass, "the baseline build ran out of memory, the candidate does not");
+      return false;
+    }
     if (cell_.base_state != "ok") {
       add("run", GateOutcome::nothing, "the baseline build has no figures: " + cell_.base_state);
       return false;
@@ -94,31 +99,67 @@ class CellGate {
   void exact(const std::string& metric) {
     const auto found = std::find_if(proxies().begin(), proxies().end(),
                                     [&](const Proxy& p) { return p.metric == metric; });
-    const auto base = value_of(cell_.base, metric), candidate = value_of(cell_.candidate, metric);
-    if (!base || !candidate) return;
-    const auto limit = [&](double value) { return value + found->tolerance * std::abs(value); };
-    GateFinding& f = add(metric, GateOutcome::pass, change(*base, *candidate));
-    f.base = base;
-    f.candidate = candidate;
-    if (*candidate > limit(*base)) f.outcome = GateOutcome::regression;
-    for (const GateCell::Anchor& anchor : cell_.anchors) {
-      if (anchor.metric != metric || *candidate <= limit(anchor.value)) continue;
-      f.outcome = GateOutcome::regression;
-      f.text += fmt::format("; {} anchor {:.17g}", anchor.name, anchor.value);
-    }
-    clear_value(f, limit);
+    const double tolerance = found->tolerance;
+    hold(metric, [tolerance](double candidate, double other) {
+      return candidate <= other + tolerance * std::abs(other);
+    });
   }
 
   void bits() {
-    const auto base = value_of(cell_.base, kBits), candidate = value_of(cell_.candidate, kBits);
-    if (!base || !candidate) return;
-    const bool equal = *base == *candidate;
-    GateFinding& f = add(kBits, equal ? GateOutcome::pass : GateOutcome::regression,
-                         equal ? "losses and gradient norms equal in bits"
-                               : "losses or gradient norms differ in bits");
+    hold(kBits, [](double candidate, double other) { return candidate == other; });
+  }
+
+  /// Holds the candidate's value to that of the baseline build, to the anchors and to the last
+  /// record; a record of this value (or a larger one) clears what the others say.
+  template <class Within>
+  void hold(const std::string& metric, const Within& within) {
+    const auto base = value_of(cell_.base, metric), candidate = value_of(cell_.candidate, metric);
+    const Accepted* record = last_record(metric);
+    const auto anchors = anchors_of(metric);
+    if (!candidate || (!base && anchors.empty() && !record)) return;
+    GateFinding& f = add(metric, GateOutcome::pass, text_of(metric, base, *candidate));
     f.base = base;
     f.candidate = candidate;
-    clear_value(f, [](double value) { return value; });
+    if (base && !within(*candidate, *base)) f.outcome = GateOutcome::regression;
+    for (const GateCell::Anchor& anchor : anchors) {
+      if (within(*candidate, anchor.value)) continue;
+      f.outcome = GateOutcome::regression;
+      f.text += fmt::format("; {} anchor {:.17g}", anchor.name, anchor.value);
+    }
+    if (!record) return;
+    if (!within(*candidate, record->new_value)) {
+      f.text += fmt::format("; accepted {:.17g}", record->new_value);
+      f.outcome = GateOutcome::regression;
+    } else if (f.outcome == GateOutcome::regression) {
+      f.outcome = GateOutcome::pass;
+      f.accepted = record->reason;
+    }
+  }
+
+  std::vector<GateCell::Anchor> anchors_of(const std::string& metric) const {
+    std::vector<GateCell::Anchor> anchors;
+    for (const GateCell::Anchor& a : cell_.anchors) {
+      if (a.metric == metric) anchors.push_back(a);
+    }
+    return anchors;
+  }
+
+  const Accepted* last_record(const std::string& metric) const {
+    const Accepted* last = nullptr;
+    for (const Accepted& a : accepted_) {
+      if (a.config_id == cell_.config_id && a.metric == metric) last = &a;
+    }
+    return last;
+  }
+
+  static std::string text_of(const std::string& metric, const std::optional<double>& base,
+                             double candidate) {
+    if (metric == kBits) {
+      return !base                ? "losses and gradient norms hashed"
+             : *base == candidate ? "losses and gradient norms equal in bits"
+                                  : "losses or gradient norms differ in bits";
+    }
+    return base ? change(*base, candidate) : fmt::format("{:.17g}", candidate);
   }
 
   static std::string change(double base, double candidate) {
@@ -126,20 +167,6 @@ class CellGate {
     const std::string share =
         base == 0 ? "" : fmt::format(" ({:+.3g} %)", kPercent * (candidate / base - 1));
     return fmt::format("{:.17g} -> {:.17g}{}", base, candidate, share);
-  }
-
-  /// A record of this very value (or a larger one) clears a regression.
-  template <class Limit>
-  void clear_value(GateFinding& f, const Limit& limit) {
-    if (f.outcome != GateOutcome::regression) return;
-    for (const Accepted& a : accepted_) {
-      if (a.config_id != cell_.config_id || a.metric != f.metric) continue;
-      const bool covers =
-          f.metric == kBits ? *f.candidate == a.new_value : *f.candidate <= limit(a.new_value);
-      if (!covers) continue;
-      f.outcome = GateOutcome::pass;
-      f.accepted = a.reason;
-    }
   }
 
   void clear_time(GateFinding& f) {

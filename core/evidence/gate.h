@@ -58,7 +58,8 @@ struct GateCell {
   std::string label{}, config_id{}, cand_cell{};
   std::string base_state{}, cand_state{};  ///< "ok" or why a build has no figures
   std::vector<Verdict> verdicts{};         ///< of the comparison; empty without pairs
-  std::vector<std::pair<std::string, double>> base{}, candidate{};  ///< deterministic values
+  /// Deterministic values; without a baseline build the candidate is held to anchors and records.
+  std::vector<std::pair<std::string, double>> base{}, candidate{};
   /// Values that anchors hold: (anchor, metric, value).
   struct Anchor {
     std::string name{}, metric{};

@@ -13,6 +13,8 @@ namespace {
 using nlohmann::json;
 
 constexpr double kGateAlpha = 0.005;
+const std::vector<std::string> kKeys = {"metrics", "min_effect", "two_stage", "pairs",
+                                        "control_pairs"};
 
 double share(const json& value, const std::string& key) {
   if (value.is_number()) return value.get<double>();
@@ -20,6 +22,23 @@ double share(const json& value, const std::string& key) {
   const auto percent = parse_percent(text);
   if (percent) return *percent;
   throw Error("gate." + key + " must be a share such as 2%; got '" + text + "'");
+}
+
+void read_key(const std::string& key, const json& value, GateRule& rule) {
+  if (key == "metrics") {
+    rule.metrics = value.get<std::vector<std::string>>();
+    rule.listed = true;
+  } else if (key == "min_effect") {
+    rule.min_effect = share(value, key);
+  } else if (key == "two_stage") {
+    rule.two_stage = value.get<bool>();
+  } else if (key == "pairs") {
+    rule.pairs = value.get<int64_t>();
+  } else if (key == "control_pairs") {
+    rule.control_pairs = value.get<int64_t>();
+  } else {
+    throw Error("unknown key '" + key + "' in gate", did_you_mean(nearest(key, kKeys)));
+  }
 }
 
 }  // namespace
@@ -52,22 +71,11 @@ GateRule gate_rule(const json& section) {
   GateRule rule{.metrics = gate_metrics()};
   if (section.is_null()) return rule;
   if (!section.is_object()) throw Error("'gate' must be a map {metrics: [...], min_effect: 2%}");
-  const std::vector<std::string> known = {"metrics", "min_effect", "two_stage", "pairs",
-                                          "control_pairs"};
   for (const auto& [key, value] : section.items()) {
-    if (key == "metrics") {
-      rule.metrics = value.get<std::vector<std::string>>();
-      rule.listed = true;
-    } else if (key == "min_effect") {
-      rule.min_effect = share(value, key);
-    } else if (key == "two_stage") {
-      rule.two_stage = value.get<bool>();
-    } else if (key == "pairs") {
-      rule.pairs = value.get<int64_t>();
-    } else if (key == "control_pairs") {
-      rule.control_pairs = value.get<int64_t>();
-    } else {
-      throw Error("unknown key '" + key + "' in gate", did_you_mean(nearest(key, known)));
+    try {
+      read_key(key, value, rule);
+    } catch (const json::exception&) {
+      throw Error("'gate." + key + "' cannot be " + value.dump());
     }
   }
   for (const std::string& metric : rule.metrics) {

@@ -31,7 +31,8 @@ std::optional<double> hash_of(const BitSeries& series) {
 
 std::string worst_state(const store::Reader& reader, const std::string& cell_id) {
   const Table rows = reader.query(
-      "SELECT state FROM runs WHERE cell_id=?1 AND state<>'ok' ORDER BY state_us DESC LIMIT 1",
+      "SELECT state FROM runs WHERE cell_id=?1 AND state<>'ok' ORDER BY state IN"
+      "('queued','running'), state_us DESC LIMIT 1",
       {Value(cell_id)});
   return rows.empty() ? "never run" : *text(rows.at(0, "state"));
 }

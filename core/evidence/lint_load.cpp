@@ -77,9 +77,8 @@ void load_records(const store::Reader& reader, const std::string& cells, LintSid
       number("SELECT count(*) FROM steps JOIN x USING(attempt_id) WHERE kind='profiler'");
   side.allocation_retries =
       number("SELECT sum(alloc_retries) FROM memory JOIN x USING(attempt_id)");
-  side.oom_attempts = number(
-      "SELECT count(*) FROM attempts a JOIN runs r USING(run_id) WHERE a.state='oom' AND"
-      " r.cell_id IN (SELECT value FROM json_each(?1))");
+  side.oom_attempts =
+      number("SELECT count(*) FROM attempts a JOIN x USING(run_id) WHERE a.state='oom'");
   const Table metrics = of_attempts(reader, cells,
                                     "SELECT name, min(value) value, max(formula_id) formula_id"
                                     " FROM metrics JOIN x USING(attempt_id) GROUP BY name");

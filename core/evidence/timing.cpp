@@ -2,6 +2,7 @@
 #include "core/evidence/timing.h"
 
 #include <algorithm>
+#include <set>
 
 namespace assay::evidence {
 namespace {
@@ -10,6 +11,7 @@ using store::integer;
 using store::text;
 
 constexpr const char* kNotRun = "not run";
+constexpr int64_t kUsualPairs = 20;
 constexpr int64_t kFirstControls = 2;
 
 std::string why_unmeasured(const RunRecord& run) {
@@ -39,8 +41,18 @@ std::optional<double> switches_of_first_controls(const std::vector<Pair>& pairs,
   return usual_switches(first);
 }
 
+/// What the warm-up detector says of a pair's runs beyond its version: "unsteady", "drift".
+void add_steady_labels(const Pair& p, std::set<std::string>& labels) {
+  for (const auto& method : p.quality.value("steady", nlohmann::json::array())) {
+    for (const char* label : {"unsteady", "drift", "too_short"}) {
+      if (method.get<std::string>().find(label) != std::string::npos) labels.insert(label);
+    }
+  }
+}
+
 struct Tally {
   std::vector<double> d{};
+  std::set<std::string> labels{};
   int64_t planned = 0, discarded = 0, second_slower = 0, ordered = 0;
 
   void add(const Pair& p) {
@@ -50,6 +62,7 @@ struct Tally {
       return;
     }
     d.push_back(p.log_ratio());
+    add_steady_labels(p, labels);
     if (d.back() == 0) return;
     ++ordered;
     second_slower += p.baseline_first == (d.back() > 0);
@@ -78,6 +91,7 @@ Verdict judge(const Tally& t, const PairRule& rule, const Verdict* control, int6
     v.reason = "noisy";
   }
   if (order_p(t.second_slower, t.ordered) < kOrderAlpha) v.labels.push_back("order");
+  v.labels.insert(v.labels.end(), t.labels.begin(), t.labels.end());
   if (v.n_used < t.planned - t.discarded && !v.more && v.reason == "too_few") {
     v.more = t.planned - t.discarded - v.n_used;
   }
@@ -121,12 +135,20 @@ void measure_pairs(const store::Reader& reader, const std::map<int64_t, RunRecor
     p.median_a = ta.median;
     p.median_b = tb.median;
     p.quality["steps"] = {ta.steps, tb.steps};
+    p.quality["steady"] = {a.steady_method, b.steady_method};
     if (p.discard_reason.empty() && (!p.value_a || !p.value_b)) p.discard_reason = "no used step";
   }
 }
 
 std::vector<Verdict> time_verdicts(const std::vector<Pair>& pairs, const Design& design) {
   std::vector<Verdict> verdicts;
+  if (pairs.empty()) {
+    verdicts.push_back({.metric = "step_time",
+                        .reason = kNoPairs,
+                        .method_id = "pair.sr.v1",
+                        .more = std::max<int64_t>(design.pairs, kUsualPairs)});
+    return verdicts;
+  }
   const Tally controls = tally(pairs, 0);
   if (controls.planned > 0) {
     verdicts.push_back(judge(controls, control_rule(design.rule), nullptr, 0));

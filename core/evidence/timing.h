@@ -10,6 +10,8 @@
 
 namespace assay::evidence {
 
+inline constexpr const char* kNoPairs = "no_pairs";  ///< reason of a verdict that nobody planned
+
 /// Pairs as they were planned; no values yet.
 std::vector<Pair> load_pairs(const store::Reader& reader, int64_t comparison_id);
 
@@ -19,7 +21,8 @@ void measure_pairs(const store::Reader& reader, const std::map<int64_t, RunRecor
                    const Design& design, std::vector<Pair>& pairs);
 
 /// The control (stage 0), then one verdict per stage that has pairs; of planned but unmeasured
-/// pairs UNRESOLVED(too_few). More than 25 % discarded: UNRESOLVED(noisy).
+/// pairs UNRESOLVED(too_few), of none UNRESOLVED(no_pairs). More than 25 % discarded:
+/// UNRESOLVED(noisy).
 std::vector<Verdict> time_verdicts(const std::vector<Pair>& pairs, const Design& design);
 
 }  // namespace assay::evidence

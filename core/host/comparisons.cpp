@@ -97,43 +97,95 @@ std::string label_of(const json& arm, const std::string& standard) {
   return arm.is_object() ? arm.value("label", standard) : standard;
 }
 
-/// A run of a pair: its id, made if it is missing.
-int64_t run_of(store::Store& store, const std::string& cell, const std::string& machine,
-               bool control, int64_t block, int64_t idx, bool candidate) {
-  return store.ensure_run(cell, machine, control ? "control" : "pair", block,
-                          2 * idx + (candidate ? 1 : 0));
-}
+/// Lays out the missing pairs of a block in the order in which they run: run ids ascend with it.
+class Scheduler {
+ public:
+  Scheduler(store::Store& store, const std::string& machine_id,
+            const std::vector<ComparisonPlan>& comparisons, const std::vector<int64_t>& ids,
+            int stage)
+      : store_(store),
+        machine_id_(machine_id),
+        comparisons_(comparisons),
+        ids_(ids),
+        stage_(stage) {
+    const store::Reader reader(store.file());
+    for (size_t i = 0; i < ids.size(); ++i) {
+      // Pairs of stage 2 have numbers behind those of stage 1: no slot of a cell is shared.
+      const int64_t before = stage == 2 ? planned(reader, ids[i], 1) : 0;
+      next_.push_back(std::max(planned(reader, ids[i], stage), before));
+      end_.push_back(before + comparisons[i].design.pairs);
+      rounds_ = std::max(rounds_, end_[i] - next_[i]);
+      next_control_ = std::max(next_control_, planned(reader, ids[i], 0));
+    }
+    controls_ = comparisons.front().design.control_pairs;
+  }
 
-store::PlannedPair make_pair(store::Store& store, const ComparisonPlan& c, int64_t block,
-                             const std::string& machine, int64_t stage, int64_t idx,
-                             bool baseline_first) {
-  store::PlannedPair pair{.stage = stage, .idx = idx, .baseline_first = baseline_first};
-  const bool control = stage == 0;
-  const std::string& base = c.base.seeds.front().cell_id;
-  const std::string& other = control ? base : c.candidate.seeds.front().cell_id;
-  const auto make = [&](bool candidate) {
-    (candidate ? pair.run_b : pair.run_a) =
-        run_of(store, candidate ? other : base, machine, control, block, idx, candidate);
-  };
-  make(!baseline_first);  // the first to run gets the smaller id
-  make(baseline_first);
-  return pair;
-}
+  void schedule() {
+    int64_t made = 0;
+    for (int64_t round = 0; round < rounds_; ++round) {
+      const int64_t due = (controls_ * (round + 1) + rounds_ - 1) / rounds_;
+      for (; made < due; ++made) add_control(next_control_ + made);
+      for (size_t i = 0; i < ids_.size(); ++i) {
+        if (next_[i] + round < end_[i]) add(i, stage_, next_[i] + round);
+      }
+    }
+  }
 
-int64_t planned(const store::Reader& reader, int64_t comparison_id, int64_t stage) {
-  return *integer(reader
-                      .query("SELECT coalesce(max(idx) + 1, 0) FROM pairs WHERE comparison_id=?1"
-                             " AND stage=?2",
-                             {Value(comparison_id), Value(stage)})
-                      .rows.at(0)
-                      .at(0));
-}
+ private:
+  static int64_t planned(const store::Reader& reader, int64_t comparison_id, int64_t stage) {
+    const Table row = reader.query(
+        "SELECT coalesce(max(idx) + 1, 0) FROM pairs WHERE comparison_id=?1 AND stage=?2",
+        {Value(comparison_id), Value(stage)});
+    return *integer(row.rows.at(0).at(0));
+  }
 
-/// Seeds of odd number start with the candidate; a second stage turns everything round.
-bool starts_with_baseline(const ComparisonPlan& c, int64_t idx, int stage) {
-  const bool odd = (c.base.seeds.front().seed % 2 != 0) != (stage == 2);
-  return (idx % 2 == 0) != odd;
-}
+  /// A B, B A, A B, ...; odd seeds start with B A, and stage 2 turns everything round.
+  bool starts_with_baseline(const ComparisonPlan& c, int64_t idx) const {
+    const bool turned = (c.base.seeds.front().seed % 2 != 0) != (stage_ == 2);
+    return (idx % 2 == 0) != turned;
+  }
+
+  store::PlannedPair made_pair(size_t i, int64_t stage, int64_t idx) {
+    const ComparisonPlan& c = comparisons_[i];
+    const std::string& base = c.base.seeds.front().cell_id;
+    const std::string& other = stage == 0 ? base : c.candidate.seeds.front().cell_id;
+    const char* purpose = stage == 0 ? "control" : "pair";
+    store::PlannedPair pair{
+        .stage = stage, .idx = idx, .baseline_first = starts_with_baseline(c, idx)};
+    const auto make_a = [&] {
+      pair.run_a = store_.ensure_run(base, machine_id_, purpose, ids_[i], 2 * idx);
+    };
+    const auto make_b = [&] {
+      pair.run_b = store_.ensure_run(other, machine_id_, purpose, ids_[i], 2 * idx + 1);
+    };
+    if (pair.baseline_first) make_a();
+    make_b();
+    if (!pair.baseline_first) make_a();
+    return pair;
+  }
+
+  void add(size_t i, int64_t stage, int64_t idx) {
+    const store::PlannedPair pair = made_pair(i, stage, idx);
+    store::plan_pairs(store_, ids_[i], comparisons_[i].design.statistic, {&pair, 1});
+  }
+
+  /// A control is of a baseline: it serves every comparison of the block that shares it.
+  void add_control(int64_t idx) {
+    const store::PlannedPair pair = made_pair(0, 0, idx);
+    for (size_t i = 0; i < ids_.size(); ++i) {
+      if (comparisons_[i].base.recipe_id != comparisons_.front().base.recipe_id) continue;
+      store::plan_pairs(store_, ids_[i], comparisons_[i].design.statistic, {&pair, 1});
+    }
+  }
+
+  store::Store& store_;
+  const std::string& machine_id_;
+  const std::vector<ComparisonPlan>& comparisons_;
+  const std::vector<int64_t>& ids_;
+  const int stage_;
+  std::vector<int64_t> next_{}, end_{};  ///< numbers of pairs, by comparison
+  int64_t rounds_ = 0, next_control_ = 0, controls_ = 0;
+};
 
 }  // namespace
 
@@ -237,43 +289,7 @@ std::vector<int64_t> schedule_pairs(store::Store& store, int64_t study_id,
                                                 .design = to_json(c.design),
                                                 .loss_tier = name_of(c.design.tier.tier)}));
   }
-  if (comparisons.empty()) return ids;
-  const store::Reader reader(store.file());
-  int64_t rounds = 0, first_control = 0;
-  std::vector<int64_t> have;
-  // Pairs of stage 2 have numbers of their own, behind those of stage 1: a slot is never shared.
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const int64_t before = stage == 2 ? planned(reader, ids[i], 1) : 0;
-    have.push_back(std::max(planned(reader, ids[i], stage), before));
-    rounds = std::max(rounds, before + comparisons[i].design.pairs - have[i]);
-    first_control = std::max(first_control, planned(reader, ids[i], 0));
-  }
-  const int64_t controls = rounds > 0 ? comparisons.front().design.control_pairs : 0;
-  const auto control_before = [&](int64_t round) {
-    const int64_t due = rounds == 0 ? 0 : (controls * (round + 1) + rounds - 1) / rounds;
-    return std::min(due, controls);
-  };
-  int64_t made = 0;
-  for (int64_t round = 0; round < rounds; ++round) {
-    for (; made < control_before(round); ++made) {
-      const int64_t idx = first_control + made;
-      const auto pair = make_pair(store, comparisons.front(), ids.front(), machine_id, 0, idx,
-                                  starts_with_baseline(comparisons.front(), idx, stage));
-      for (size_t i = 0; i < ids.size(); ++i) {
-        // A control is of a baseline: it serves every comparison of the block that shares it.
-        if (comparisons[i].base.recipe_id != comparisons.front().base.recipe_id) continue;
-        store::plan_pairs(store, ids[i], comparisons[i].design.statistic, {&pair, 1});
-      }
-    }
-    for (size_t i = 0; i < ids.size(); ++i) {
-      const int64_t before = stage == 2 ? planned(reader, ids[i], 1) : 0;
-      const int64_t idx = have[i] + round;
-      if (idx >= before + comparisons[i].design.pairs) continue;
-      const auto pair = make_pair(store, comparisons[i], ids[i], machine_id, stage, idx,
-                                  starts_with_baseline(comparisons[i], idx, stage));
-      store::plan_pairs(store, ids[i], comparisons[i].design.statistic, {&pair, 1});
-    }
-  }
+  if (!comparisons.empty()) Scheduler(store, machine_id, comparisons, ids, stage).schedule();
   return ids;
 }
 

@@ -171,7 +171,7 @@ void Supervisor::Loop::launch(const StudyRun& run, const store::Claim& claim,
   const auto plugins = used_plugins(reader, run.binaries_json);
   std::vector<store::AttemptPlugin> roles;
   for (const UsedPlugin& plugin : plugins) {
-    roles.push_back({.plugin_id = plugin.plugin_id, .role = plugin.role});
+    roles.push_back({.plugin_id = plugin.plugin_id, .role = plugin.role, .git = plugin.git});
   }
   store_.add_attempt_plugins(claim.attempt_id, roles);
   const auto folder = attempt_folder(results_, run.run, claim.n);

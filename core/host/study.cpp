@@ -76,6 +76,16 @@ const std::string& file_hash(const std::filesystem::path& file) {
   return entry->second.sha256;
 }
 
+/// The build stamp beside a plugin (`lion.assay.json` of `lion.assay.so`).
+store::Text build_stamp(const std::filesystem::path& plugin) {
+  const auto file = std::filesystem::path(plugin).replace_extension(".json");
+  if (!std::filesystem::exists(file)) return std::nullopt;
+  const json stamp = json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  if (!stamp.is_object() || !stamp.value("commit", json()).is_string()) return std::nullopt;
+  const bool dirty = stamp.value("dirty", json()) == true;
+  return stamp.at("commit").get<std::string>() + (dirty ? "+" : "");
+}
+
 UsedPlugin find_plugin(const store::Reader& reader, const std::string& name,
                        const std::string& sha256) {
   const auto rows = reader.query(
@@ -87,7 +97,8 @@ UsedPlugin find_plugin(const store::Reader& reader, const std::string& name,
     if (!std::filesystem::exists(path) || file_hash(path) != sha256) continue;
     return {.plugin_id = *store::integer(rows.at(i, "plugin_id")),
             .role = *store::text(rows.at(i, "kind")) + "/" + *store::text(rows.at(i, "name")),
-            .path = path};
+            .path = path,
+            .git = build_stamp(path)};
   }
   throw InfrastructureError(
       "plugin '" + name + "' is gone or has changed since the cell was planned" +

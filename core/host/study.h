@@ -43,6 +43,7 @@ struct UsedPlugin {
   int64_t plugin_id = 0;
   std::string role{};  ///< "optim/lion"
   std::filesystem::path path{};
+  store::Text git{};  ///< commit that it was built from, "+" if changed since; nothing if unknown
 };
 
 /// The files of a cell's plugins. Throws InfrastructureError naming the one that is gone, or whose

@@ -3,6 +3,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/cat.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <bit>
@@ -19,6 +20,13 @@ namespace {
 using nlohmann::json;
 
 int64_t bits(double value) { return std::bit_cast<int64_t>(value); }
+
+/// How often the kernel took a core from this process: other work ran beside it.
+int64_t involuntary_switches() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nivcsw;
+}
 
 std::string checksum(const std::vector<ParameterShard>& shards) {
   std::vector<const ParameterShard*> sorted;
@@ -164,6 +172,7 @@ void Records::finish(int64_t steps) {
   json facts{
       {"t", "facts"},
       {"threads", at::get_num_threads()},
+      {"involuntary_switches", involuntary_switches()},
       {"parameter_checksum", checksum(a_.shards)},
       {"numerics_only", a_.recipe.precision->numerics_only()},
       {"flops_per_token", a_.recipe.model->flops_per_token(a_.recipe.settings.batch.seq_len)}};

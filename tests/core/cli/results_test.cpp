@@ -94,11 +94,88 @@ TEST_F(Results, CompareShowsRangesAndTheCommandForAVerdict) {
 }
 
 TEST_F(Results, AVerdictIsNotFaked) {
-  const Answer answer = run({"compare", "layouts", "--pairs", "20"});
-  EXPECT_EQ(answer.code, 2);
-  EXPECT_NE(answer.err.find("paired runs and verdicts are not part of this version"),
+  const Answer answer =
+      run({"compare", "layouts", "--baseline", "bf16", "--candidate", "float8", "--no-run"});
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  EXPECT_NE(answer.out.find("float8 against bf16   no pairs"), std::string::npos) << answer.out;
+  EXPECT_NE(answer.out.find("UNRESOLVED"), std::string::npos);
+  EXPECT_NE(answer.out.find("unresolved: step_time (no_pairs); about 20 more pairs would settle it:"
+                            " assay compare layouts --db "),
             std::string::npos)
-      << answer.err;
+      << answer.out;
+  EXPECT_NE(answer.out.find("final_val_loss (too_few); about 2 more seeds"), std::string::npos);
+  EXPECT_NE(answer.out.find("loss tier T2: "), std::string::npos);
+  EXPECT_EQ(run({"compare", "--baseline", "bf16", "--no-run", "--need-verdict"}).code, 3);
+}
+
+TEST_F(Results, VerdictFlagsAreChecked) {
+  EXPECT_NE(run({"compare", "--pairs", "7"}).err.find("must be even"), std::string::npos);
+  EXPECT_NE(run({"compare", "--allow", "L99"}).err.find("no rule 'L99'"), std::string::npos);
+  EXPECT_NE(run({"compare", "--baseline", "bf16", "--min-effect", "0.01", "--same-margin", "0.02"})
+                .err.find("both SAME and FASTER"),
+            std::string::npos);
+}
+
+TEST_F(Results, VerdictsAreADocumentForPrograms) {
+  const auto document = nlohmann::json::parse(
+      run({"compare", "layouts", "--baseline", "bf16", "--no-run", "--json"}).out);
+  ASSERT_EQ(document["comparisons"].size(), 2u);
+  const auto& first = document["comparisons"][0];
+  EXPECT_EQ(first["candidate"], "float8");
+  EXPECT_EQ(first["tier"], "T2");
+  EXPECT_EQ(first["verdicts"][0]["metric"], "step_time");
+  EXPECT_TRUE(first["verdicts"][0]["estimate"].is_null());
+}
+
+TEST_F(Results, AGateOfOneDatabaseAgainstItselfPasses) {
+  const std::string file = sample_.file().string();
+  const Answer answer = run({"gate", "--baseline-db", file, "--candidate-db", file});
+  EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
+  EXPECT_NE(answer.out.find("peak_allocated_bytes"), std::string::npos) << answer.out;
+  EXPECT_NE(answer.out.find("step_time    not gated"), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(
+                run({"gate", "--baseline-db", file, "--candidate-db", file, "--json"}).out)
+                .at("outcome"),
+            "pass");
+}
+
+TEST_F(Results, TheGateFindsWhatGrew) {
+  const fs::path head = folder_ / "head.db";
+  sample_.sample().store.checkpoint();
+  fs::copy_file(sample_.file(), head);
+  {
+    store::Store store(head);
+    const int64_t attempt = *integer(
+        store.query("SELECT attempt_id FROM v_run WHERE state='ok' ORDER BY run_id").rows.at(0)[0]);
+    const std::vector<store::Metric> more = {
+        {.name = "wire_bytes", .value = 101, .unit = "bytes/step", .formula_id = "comm.bytes.v1"}};
+    store.put_metrics(attempt, more);
+    store.checkpoint();
+  }
+  const Answer answer =
+      run({"gate", "--baseline-db", sample_.file().string(), "--candidate-db", head.string()});
+  EXPECT_EQ(answer.code, 1) << answer.out << answer.err;
+  EXPECT_NE(answer.out.find("wire_bytes: 100 -> 101 (+1 %)"), std::string::npos) << answer.out;
+}
+
+TEST_F(Results, AnEmptyGateIsNeverGreen) {
+  const fs::path empty = folder_ / "empty.db";
+  {
+    store::Store store(empty);
+    store.add_env(store::sample_env());
+    store.add_study(store::sample_study());
+  }
+  const std::string file = sample_.file().string();
+  EXPECT_EQ(run({"gate", "--baseline-db", empty.string(), "--candidate-db", file}).code, 4);
+  EXPECT_EQ(run({"gate", "--baseline-db", file, "--candidate-db", empty.string()}).code, 4);
+}
+
+TEST_F(Results, TheGateSaysWhatItNeeds) {
+  const Answer answer = run({"gate"});
+  EXPECT_EQ(answer.code, 2);
+  EXPECT_NE(answer.err.find("the gate compares two builds"), std::string::npos) << answer.err;
+  EXPECT_EQ(run({"gate", "--baseline-db", "a.db"}).code, 2);
+  EXPECT_EQ(run({"gate", "accept", "ci.yaml", "--metric", "wire_bytes"}).code, 2) << "no reason";
 }
 
 TEST_F(Results, MistypedNamesAreSuggested) {
