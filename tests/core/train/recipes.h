@@ -20,7 +20,7 @@ inline void load_test_plugins() {
   static const bool loaded = [] {
     const std::string folder = ASSAY_PLUGIN_DIR;
     std::vector<std::filesystem::path> files;
-    for (const char* name : {"llama3", "data_synthetic", "adamw", "precision_fp32",
+    for (const char* name : {"llama3", "moe", "data_synthetic", "adamw", "precision_fp32",
                              "precision_fp64", "precision_bf16", "memory_none", "memory_full",
                              "memory_selective_layer", "memory_selective_op", "compile_eager"}) {
       files.push_back(folder + "/" + name + ".assay.so");
