@@ -73,20 +73,21 @@ ASSAY_PLUGIN(registrar) {
        .summary = "context parallelism: gathered keys, ring attention or exchanged heads",
        .reference = "arXiv:2310.01889",
        .provides = {"meta.safe"},
-       .rules = {{"R-CPSEQ",
-                  "(balance == \"none\" and model.seq_len % mesh.cp == 0) or "
-                  "(balance == \"headtail\" and model.seq_len % (2 * mesh.cp) == 0)",
-                  "model.seq_len must be a multiple of mesh.cp, with balance headtail of twice "
-                  "mesh.cp"},
-                 {"R-CPHEADS",
-                  "method != \"ulysses\" or (facts.heads % (mesh.tp * mesh.cp) == 0 and "
-                  "facts.kv_heads % (mesh.tp * mesh.cp) == 0)",
-                  "heads are exchanged whole: mesh.tp times mesh.cp must divide the heads and the "
-                  "kv_heads of the model"},
-                 {"R-CPMASK",
-                  "method != \"ring\" or not defined(model.attention) or "
-                  "model.attention == \"softmax\"",
-                  "parts of this attention kind cannot be merged; use method all_gather or "
-                  "ulysses"}},
+       .rules =
+           {{"R-CPSEQ",
+             "mesh.cp == 1 or model.seq_len % (2 * mesh.cp) == 0 or "
+             "(balance == 'none' and model.seq_len % mesh.cp == 0)",
+             "every rank holds as many tokens: mesh.cp must divide model.seq_len, with balance "
+             "headtail twice mesh.cp"},
+            {"R-CPHEADS",
+             "method != 'ulysses' or (facts.heads % (mesh.tp * mesh.cp) == 0 and "
+             "facts.kv_heads % (mesh.tp * mesh.cp) == 0)",
+             "heads are exchanged whole: mesh.tp times mesh.cp must divide the heads and the "
+             "kv_heads of the model"},
+            {"R-CPMASK",
+             "method != 'ring' or not defined(model.attention) or "
+             "model.attention == 'softmax'",
+             "parts of this kind of attention cannot be merged: use method all_gather or "
+             "ulysses"}},
        .dims = {"cp"}});
 }

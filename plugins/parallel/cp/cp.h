@@ -23,22 +23,21 @@ struct CpOptions {
   }
 };
 
-/// Context parallelism: tau = S / cp tokens of each sequence on a rank. Ids, labels (shifted
-/// before), positions and masks follow Sequence; all but attention is local. n = cp, kd = Hkv * dh,
-/// d = H * dh, e and e_r bytes per element computed and reduced; wire bytes of a rank, layer and
+/// Context parallelism: n = cp ranks hold tau = S / n tokens of each sequence. Ids, labels (shifted
+/// before), positions and masks follow Sequence; all but attention is local. With d = H * dh, kd =
+/// Hkv * dh and e, e_r bytes per element computed and reduced, wire bytes of a rank, layer and
 /// sequence:
 ///
-///   all_gather  arXiv:2407.21783  AG of K, V: 2 tau kd e (n - 1)     RS of dK, dV: 2 tau kd e_r (n
-///   - 1)
-///                                 keeps K and V of the whole sequence
-///   ring        arXiv:2310.01889  K, V in n - 1 steps: the same      K, V again and dK, dV
-///                                 keeps its own block, holds two
-///   ulysses     arXiv:2309.14509  4 all_to_all: 2 tau (d + kd) e w(n)    the same
-///                                 keeps the sequence with 1 / n of the heads
+///   all_gather  arXiv:2407.21783  forward: AG of K and V        2 tau kd e (n - 1)
+///                                 backward: RS of dK and dV     2 tau kd e_r (n - 1)
+///   ring        arXiv:2310.01889  forward: K and V, n - 1 hops  2 tau kd e (n - 1)
+///                                 backward: the same, dK, dV    2 tau kd (e + e_r) (n - 1)
+///   ulysses     arXiv:2309.14509  either: four all_to_all       2 tau (d + kd) e (n - 1) / n
 ///
-/// Merging and its backward (O of all keys from parts O_j with lse_j, and gradients from the lse of
-/// all keys): merge_attention(), Ops::attention_part_backward(). Largest causal work over the mean:
-/// 1 with headtail, (2n - 1) / n without.
+/// all_gather keeps K and V of whole sequences for backward, ring its own tokens' alone (and holds
+/// two blocks while it works), ulysses 1 / n of the heads of whole sequences. Merging of parts and
+/// their gradients: merge_attention(), Ops::attention_part_backward(). Largest causal work of a
+/// rank over the mean: 1 with headtail, (2n - 1) / n without.
 class Cp final : public ParallelStrategy {
  public:
   using Options = CpOptions;

@@ -22,8 +22,8 @@ inline Range common(const Range& a, const Range& b) {
 }
 
 /// A sequence cut into equal chunks. `headtail`: 2n chunks, rank r of n holds chunks r and
-/// 2n - 1 - r, so that every rank has as much below the causal diagonal (the zigzag of
-/// arXiv:2310.01889's successors); else n chunks, one each. A rank's tokens stay in the order of
+/// 2n - 1 - r, so that every rank has as much below the causal diagonal (arXiv:2407.21783,
+/// section 3.3.2); else n chunks, one each. A rank's tokens stay in the order of
 /// the sequence.
 class Sequence {
  public:
