@@ -30,6 +30,10 @@ Batches::Batches(std::shared_ptr<const DataSource> source, BatchShape shape, con
                 " is not a multiple of train.micro_batch " + std::to_string(shape_.micro_batch) +
                 " x " + std::to_string(ranks_) + " data-parallel ranks");
   }
+  if (!tokens_.empty()) {
+    const Tensor row = at::tensor(tokens_).unsqueeze(0);
+    positions_ = row.expand({shape_.micro_batch, -1}).contiguous().to(device_);
+  }
 }
 
 int64_t Batches::microbatches() const {
@@ -100,7 +104,7 @@ Microbatch Batches::stack(const std::vector<Sample>& samples) const {
     const Tensor places = at::tensor(tokens_);
     ids = ids.index_select(1, places);
     labels = labels.index_select(1, places);
-    micro.positions.ids = places.unsqueeze(0).expand({count, -1}).contiguous().to(device_);
+    micro.positions.ids = positions_;
   }
   micro.ids = ids.to(device_);
   micro.labels = labels.to(device_);

@@ -58,6 +58,7 @@ class ASSAY_API Batches {
   BatchShape shape_;
   int64_t ranks_, rank_, train_rows_, validation_rows_;
   std::vector<int64_t> tokens_;
+  Tensor positions_;   ///< (micro_batch, S) of tokens_; one tensor for all microbatches
   bool counts_bytes_;  ///< of the ranks that share a row, one
   uint64_t seed_;
   at::Device device_;

@@ -3,7 +3,6 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/outer.h>
 
 #include <cmath>
 #include <numbers>
@@ -41,21 +40,21 @@ bool same(const RopeSpec& a, const RopeSpec& b) {
 std::pair<Tensor, Tensor> RopeTable::get(const Tensor& x, const Positions& positions,
                                          const RopeSpec& spec) {
   const auto dtype = statistics_dtype(x.scalar_type());
-  if (positions.ids.defined()) {
-    const Tensor angles =
-        positions.ids.to(at::kDouble).unsqueeze(-1).mul(frequencies(spec, x.device()));
-    return {angles.cos().to(dtype), angles.sin().to(dtype)};
-  }
-  const bool fits = cos_.defined() && same(spec, spec_) && begin_ == positions.begin &&
-                    length_ == x.size(1) && cos_.scalar_type() == dtype &&
-                    cos_.device() == x.device();
-  if (!fits) {
-    const Tensor at = at::arange(positions.begin, positions.begin + x.size(1),
-                                 x.options().dtype(at::kDouble).requires_grad(false));
-    const Tensor angles = at::outer(at, frequencies(spec, x.device()));
+  const Tensor& ids = positions.ids;
+  const bool same_places =
+      ids.defined() ? ids.is_same(ids_)
+                    : !ids_.defined() && begin_ == positions.begin && length_ == x.size(1);
+  if (!cos_.defined() || !same_places || !same(spec, spec_) || cos_.scalar_type() != dtype ||
+      cos_.device() != x.device()) {
+    const Tensor places = ids.defined()
+                              ? ids.to(at::kDouble)
+                              : at::arange(positions.begin, positions.begin + x.size(1),
+                                           x.options().dtype(at::kDouble).requires_grad(false));
+    const Tensor angles = places.unsqueeze(-1).mul(frequencies(spec, x.device()));
     cos_ = angles.cos().to(dtype);
     sin_ = angles.sin().to(dtype);
     spec_ = spec;
+    ids_ = ids;
     begin_ = positions.begin;
     length_ = x.size(1);
   }

@@ -1,4 +1,4 @@
-// RopeTable: cos and sin of the rotary angles, computed in fp64 and kept per (spec, length).
+// RopeTable: cos and sin of the rotary angles, computed in fp64 and kept for the next call.
 #pragma once
 
 #include <utility>
@@ -19,7 +19,7 @@ class ASSAY_API RopeTable {
  private:
   RopeSpec spec_{};
   int64_t begin_ = -1, length_ = 0;
-  Tensor cos_, sin_;
+  Tensor ids_, cos_, sin_;
 };
 
 }  // namespace assay

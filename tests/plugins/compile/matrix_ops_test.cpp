@@ -1,5 +1,6 @@
 // Linear layers, attention and cross entropy of compile/fused against eager; products on tensors.
 #include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/mm.h>
@@ -62,6 +63,7 @@ TEST(FusedProduct, BitsOfARowDependOnNothingElse) {
 struct AttentionCase {
   int64_t sequence, heads, kv_heads, head_dim;
   bool causal;
+  int64_t keys_before = 0;  ///< of the first query's own
 };
 
 class FusedAttention : public testing::TestWithParam<AttentionCase> {};
@@ -69,8 +71,9 @@ class FusedAttention : public testing::TestWithParam<AttentionCase> {};
 std::function<Tensors(OpStack&)> attention_of(const AttentionCase& c) {
   return [c](OpStack& b) {
     const Tensor q = b.input({2, c.sequence, c.heads * c.head_dim}, 1);
-    const Tensor k = b.input({2, c.sequence, c.kv_heads * c.head_dim}, 2);
-    const Tensor v = b.input({2, c.sequence, c.kv_heads * c.head_dim}, 3);
+    const int64_t keys = c.keys_before + c.sequence;
+    const Tensor k = b.input({2, keys, c.kv_heads * c.head_dim}, 2);
+    const Tensor v = b.input({2, keys, c.kv_heads * c.head_dim}, 3);
     const double scale = 1 / std::sqrt(static_cast<double>(c.head_dim));
     const auto part = b.ops().attention_part(
         q, k, v, {.head_dim = c.head_dim, .scale = scale, .causal = c.causal});
@@ -83,12 +86,48 @@ TEST_P(FusedAttention, HasTheSameBitsForAnyThreadCount) {
   expect_bits_for_any_thread_count(attention_of(GetParam()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, FusedAttention,
-                         testing::Values(AttentionCase{1, 1, 1, 8, true},
-                                         AttentionCase{37, 2, 1, 20, true},
-                                         AttentionCase{37, 2, 2, 20, false},
-                                         AttentionCase{300, 4, 2, 32, true},
-                                         AttentionCase{260, 2, 1, 64, false}));
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, FusedAttention,
+    testing::Values(AttentionCase{1, 1, 1, 8, true}, AttentionCase{37, 2, 1, 20, true},
+                    AttentionCase{37, 2, 2, 20, false}, AttentionCase{300, 4, 2, 32, true},
+                    AttentionCase{260, 2, 1, 64, false}, AttentionCase{40, 2, 1, 16, true, 3},
+                    AttentionCase{100, 4, 2, 32, true, 300}, AttentionCase{1, 2, 1, 8, true, 130},
+                    AttentionCase{70, 2, 2, 20, false, 200}));
+
+/// The first keys alone, then the others merged in: the same output, and each part's gradients add
+/// up to those of one call.
+TEST(FusedAttentionParts, MergeAndAddUp) {
+  const AttentionCase c{96, 4, 2, 32, true, 100};
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    OpStack b(/*fused=*/true, dtype);
+    const at::NoGradGuard no_grad;
+    const Tensor q = b.draw({2, c.sequence, 128}, 1), dout = b.draw({2, c.sequence, 128}, 4);
+    const Tensor k = b.draw({2, 196, 64}, 2), v = b.draw({2, 196, 64}, 3);
+    AttentionSpec spec{.head_dim = 32, .scale = 0.25};
+    const AttentionPart one = b.ops().attention_part(q, k, v, spec);
+    const AttentionGradients all = b.ops().attention_part_backward(dout, q, k, v, one, spec);
+    const auto keys = [&](const Tensor& x, int64_t begin, int64_t n) {
+      return x.narrow(1, begin, n).contiguous();
+    };
+    const Tensor k1 = keys(k, 0, 100), v1 = keys(v, 0, 100), k2 = keys(k, 100, 96),
+                 v2 = keys(v, 100, 96);
+    AttentionPart sum = b.ops().attention_part(q, k2, v2, spec);
+    const AttentionGradients own = b.ops().attention_part_backward(dout, q, k2, v2, one, spec);
+    spec.causal = false;
+    sum.out = sum.out.to(at::kFloat);
+    merge_attention(sum, b.ops().attention_part(q, k1, v1, spec));
+    const AttentionGradients before = b.ops().attention_part_backward(dout, q, k1, v1, one, spec);
+    const double bound = dtype == at::kFloat ? 2e-6 : 2e-2;
+    const auto gap = [](const Tensor& x, const Tensor& y) {
+      return x.sub(y).abs().max().item<double>() / y.abs().max().item<double>();
+    };
+    EXPECT_LE(gap(sum.out, one.out.to(at::kFloat)), bound);
+    EXPECT_LE(gap(sum.lse, one.lse), bound);
+    EXPECT_LE(gap(own.dq.add(before.dq), all.dq), bound);
+    EXPECT_LE(gap(at::cat({before.dk, own.dk}, 1), all.dk), bound);
+    EXPECT_LE(gap(at::cat({before.dv, own.dv}, 1), all.dv), bound);
+  }
+}
 
 const auto kLoss = [](OpStack& b) {  // V = 5000: chunks of 64 tokens; labels -100 are ignored
   const Tensor labels = at::arange(150, at::kLong).mul(331).remainder(5000).view({2, 75});
