@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 
@@ -126,6 +127,8 @@ int guarded(CLI::App& app, int argc, const char* const* argv, Context& context) 
 
 bool Context::colored(const std::ostream& stream) const {
   if (color != Color::automatic) return color == Color::always;
+  const char* no_color = std::getenv("NO_COLOR");  // no-color.org
+  if (no_color && *no_color != '\0') return false;
   const int fd = &stream == &std::cout ? STDOUT_FILENO : &stream == &std::cerr ? STDERR_FILENO : -1;
   return fd >= 0 && ::isatty(fd) == 1;
 }
@@ -180,6 +183,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_db(app, context);
   add_gc(app, context);
   add_plugins(app, context);
+  add_schedule(app, context);
   add_doctor(app, context);
   add_completion(app, context);
 }

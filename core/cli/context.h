@@ -36,7 +36,7 @@ struct Context {
   std::function<grid::Binaries()> binaries;
   std::function<grid::Machine()> machine;
 
-  /// True when `stream` should carry colour.
+  /// Whether `stream` carries colour: as --color says, else a terminal's unless NO_COLOR is set.
   bool colored(const std::ostream& stream) const;
 };
 

@@ -63,6 +63,12 @@ Peak peak_of(std::string_view name, const PipelineShape& shape, int64_t r) {
 
 }  // namespace
 
+std::string_view microbatches_rule(const PipelineSchedule& schedule) {
+  if (schedule.name == "1f1b") return "m >= p";
+  if (schedule.name.starts_with("interleaved_")) return "m mod (m div p) = 0";
+  return schedule.placement == StagePlacement::v ? "m >= 2p" : "any";
+}
+
 ClosedForm closed_form(const PipelineSchedule& schedule, const PipelineShape& shape,
                        const ChunkTimes& times) {
   const auto [p, v, m] = shape;
@@ -75,6 +81,10 @@ ClosedForm closed_form(const PipelineSchedule& schedule, const PipelineShape& sh
     const Peak peak = peak_of(schedule.name, shape, rank);
     form.peak_formula = peak.formula;
     if (peak.holds) form.peak_chunks.push_back(peak.value);
+  }
+  if (form.peak_chunks.empty()) {
+    form.peak_formula =
+        schedule.placement == StagePlacement::v ? "holds only if m >= 2p" : "holds only if m >= p";
   }
   const bool round = schedule.placement == StagePlacement::loop;
   form.messages = round ? (p == 1 ? 0 : 2 * m * (p * v - 1)) : 2 * m * (2 * p - 2);

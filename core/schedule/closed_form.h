@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/schedule/simulate.h"
@@ -14,10 +15,13 @@ struct ClosedForm {
   std::string makespan_formula{};
   std::string condition{};             ///< of the makespan; empty: always (with free transfers)
   std::vector<int64_t> peak_chunks{};  ///< per rank; empty where the formula does not hold
-  std::string peak_formula{};
-  int64_t messages = 0;  ///< between ranks, in one step
+  std::string peak_formula{};          ///< or its condition where that does not hold
+  int64_t messages = 0;                ///< between ranks, in one step
   std::string messages_formula{};
 };
+
+/// Which m the schedule takes: "any", "m >= p", ... (refusal() says it of one shape).
+std::string_view microbatches_rule(const PipelineSchedule& schedule);
 
 /// The shape must be one that the schedule takes.
 ClosedForm closed_form(const PipelineSchedule& schedule, const PipelineShape& shape,

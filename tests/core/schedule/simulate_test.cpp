@@ -165,6 +165,22 @@ TEST(ClosedForms, WouldBeWrongWhereTheyAreSilent) {
             (6 * 8 + 3) * 2);
 }
 
+// What `assay schedule list` says of m is what is refused.
+TEST(Rules, OfMicrobatchesAgreeWithTheRefusals) {
+  for (const PipelineSchedule& schedule : pipeline_schedules()) {
+    const std::string_view rule = microbatches_rule(schedule);
+    for (int64_t p = 1; p <= 6; ++p) {
+      for (int64_t m = 1; m <= 30; ++m) {
+        const bool taken = !refusal(schedule, {p, schedule.default_chunks, m});
+        const bool ruled = rule == "any" || (rule == "m >= p" && m >= p) ||
+                           (rule == "m >= 2p" && m >= 2 * p) ||
+                           (rule == "m mod (m div p) = 0" && m % std::max<int64_t>(1, m / p) == 0);
+        EXPECT_EQ(taken, ruled) << schedule.name << " p=" << p << " m=" << m;
+      }
+    }
+  }
+}
+
 TEST(Messages, LeaveRanksAtTheEndsWithFewer) {
   // 2mv, minus m on rank 0 (no B of stage 0), minus m on the last rank (no F of the last stage).
   EXPECT_THAT(run("interleaved_1f1b", {4, 2, 8}).messages, ElementsAre(24, 32, 32, 24));
