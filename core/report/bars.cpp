@@ -76,7 +76,7 @@ BarChart::BarChart(const Titles& titles, const std::vector<std::string>& names,
     : rows_(names.size()), svg_(kChartWidth, height_of(names.size()), titles.picture) {
   const double name_width = std::min(widest(names), kMostName);
   const double left = std::ceil(name_width) + kGap;
-  const double right = kChartWidth - std::ceil(widest(values)) - kGap - 4;
+  const double right = kChartWidth - std::ceil(1.1 * widest(values)) - 2 * kGap;
   x_ = {.low = range.low, .high = range.high, .from = left, .to = std::max(right, left + 60)};
   const auto ticks = round_ticks(range.low, range.high, kTicks);
   const auto texts = tick_texts(ticks);

@@ -103,13 +103,12 @@ std::optional<Chart> throughput_chart(const Model& model) {
                       {.bars = true,
                        .largest_first = true,
                        .title = "Throughput by recipe",
-                       .subtitle = "more is faster"});
+                       .subtitle = "higher is faster"});
 }
 
 std::optional<Chart> final_loss_chart(const Model& model) {
-  return figure_chart(
-      model, "final_val_loss",
-      {.title = "Final validation loss by recipe", .subtitle = "less is better fit"});
+  return figure_chart(model, "final_val_loss",
+                      {.title = "Final validation loss by recipe", .subtitle = "lower is better"});
 }
 
 }  // namespace assay::report

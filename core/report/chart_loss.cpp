@@ -20,6 +20,8 @@ constexpr size_t kMostPoints = 2000;     // of one curve
 constexpr size_t kPointBudget = 40'000;  // of one picture
 constexpr size_t kBandPoints = 200;
 constexpr size_t kMostDots = 40;
+constexpr size_t kFewestSmoothed = 5, kMostSmoothed = 101;
+constexpr size_t kMostRaw = 3;        // so many curves are drawn with their noise behind them
 constexpr double kSameShare = 0.003;  // of the picture's height: thinner than a line
 constexpr double kStart = 0.1;        // share of a run whose losses may lie above the frame
 
@@ -144,9 +146,16 @@ std::string legend_text(const CurveGroup& group) {
   return group.label() + (group.baseline ? " (baseline *)" : "");
 }
 
+/// Losses of single steps are noisy: a running median over a twelfth of the run is what is drawn.
+size_t window_of(LossKind kind, const std::vector<RecipeCurve>& curves) {
+  if (kind == LossKind::validation) return 1;
+  const size_t twelfth = curves.front().mean.size() / 12;
+  return std::clamp(twelfth, kFewestSmoothed, kMostSmoothed) | 1;
+}
+
 /// Grey curves first, coloured ones above them, the baseline on top.
 void draw_groups(Picture& picture, const std::vector<CurveGroup>& groups, const Looks& looks,
-                 bool dots, Chart& chart) {
+                 size_t window, Chart& chart) {
   Svg& svg = picture.plot.svg();
   const size_t most = points_each(groups.size());
   const Plot& plot = picture.plot;
@@ -158,20 +167,28 @@ void draw_groups(Picture& picture, const std::vector<CurveGroup>& groups, const 
     const RecipeCurve& curve = *groups[g].members.front();
     const auto look = looks.find(curve.row);
     if (g >= kColours || look == looks.end()) {
-      svg.path(picture.placed(thinned(curve.mean, most)), "rest", members_text(groups[g]));
+      svg.path(picture.placed(thinned(running_median(curve.mean, window), most)), "rest",
+               members_text(groups[g]));
       ++grey;
       continue;
     }
     draw_spread(picture, curve, look->second, most);
-    const auto line = picture.placed(thinned(curve.mean, most));
+    if (window > 1 && groups.size() <= kMostRaw) {
+      svg.path(picture.placed(thinned(curve.mean, most)), "thin " + look->second);
+    }
+    const auto line = picture.placed(thinned(running_median(curve.mean, window), most));
     svg.path(line, "curve " + look->second, members_text(groups[g]));
     legend.insert(legend.begin(), {look->second, legend_text(groups[g])});
-    if (!dots || line.size() > kMostDots) continue;
+    if (window > 1 || line.size() > kMostDots) continue;
     for (const Point& p : line) svg.circle(p, 2.5, "f" + look->second.substr(1, 1));
   }
   svg.close_clip();
   chart.legend = std::move(legend);
   if (grey > 0) chart.legend.push_back({"rest", fmt::format("{} other curves", grey)});
+}
+
+void note_window(Chart& chart, size_t window) {
+  if (window > 1) chart.notes.push_back(fmt::format("lines: running median of {} steps", window));
 }
 
 double longest_of(const std::vector<RecipeCurve>& curves) {
@@ -197,7 +214,9 @@ Chart curve_chart(const std::vector<RecipeCurve>& curves, const Looks& looks, Lo
               .subtitle = fmt::format("{} recipes; {}", curves.size(), spread_text(groups))};
   Picture picture = make_picture(chart.title, over, fmt::format("{} (nat)", name_of(kind)),
                                  longest_of(curves), y);
-  draw_groups(picture, groups, looks, kind == LossKind::validation, chart);
+  const size_t window = window_of(kind, curves);
+  draw_groups(picture, groups, looks, window, chart);
+  note_window(chart, window);
   const bool cut = std::any_of(curves.begin(), curves.end(), [&](const RecipeCurve& curve) {
     return curve.mean.front().y > y.high;
   });
@@ -229,7 +248,9 @@ std::optional<Chart> difference_chart(const std::vector<RecipeCurve>& curves, co
       make_picture(chart.title, Over::tokens, "difference (nat)", longest_of(gaps), y);
   const double zero = picture.plot.y()(0);
   picture.plot.svg().line({picture.plot.left(), zero}, {picture.plot.right(), zero}, "zero");
-  draw_groups(picture, groups, looks, kind == LossKind::validation, chart);
+  const size_t window = window_of(kind, curves);
+  draw_groups(picture, groups, looks, window, chart);
+  note_window(chart, window);
   chart.svg = picture.plot.svg().str();
   return chart;
 }

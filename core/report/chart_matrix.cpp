@@ -144,6 +144,10 @@ class Map {
     for (const Row& row : model.rows) {
       width = std::max(width, text_width(row.figures[column].display, kTextSize));
     }
+    for (const auto& [place, tile] : grid.tiles) {
+      if (tile.hole == nullptr) continue;
+      width = std::max(width, std::min(text_width(tile.hole->rule, kTextSize), 80.0));
+    }
     const double room = (kChartWidth - name_width(grid)) / static_cast<double>(grid.columns.size());
     return std::max(width + 8, std::min(room, 130.0));
   }

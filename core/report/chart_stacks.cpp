@@ -70,10 +70,17 @@ void draw_stack(BarChart& bars, size_t place, const Stack& stack,
   }
 }
 
+struct StackLook {
+  bool largest_first = false;
+  std::vector<std::string> order{};  ///< of the parts
+  std::string per{};                 ///< " per step"
+};
+
 Chart stack_chart(const Model& model, Chart chart, std::vector<Stack> stacks,
-                  const std::vector<std::string>& order, const std::string& per) {
-  std::stable_sort(stacks.begin(), stacks.end(),
-                   [](const Stack& a, const Stack& b) { return a.total < b.total; });
+                  const StackLook& look) {
+  std::stable_sort(stacks.begin(), stacks.end(), [&](const Stack& a, const Stack& b) {
+    return look.largest_first ? a.total > b.total : a.total < b.total;
+  });
   if (stacks.size() > kMostBars) {
     chart.notes.push_back(
         fmt::format("{} more recipes are in the table", stacks.size() - kMostBars));
@@ -94,8 +101,8 @@ Chart stack_chart(const Model& model, Chart chart, std::vector<Stack> stacks,
     values.push_back(stack.total_text.empty() ? print(total, decimals(total, {}))
                                               : stack.total_text);
   }
-  BarChart bars({.picture = chart.title, .axis = unit.name + per}, names, values, range);
-  const auto parts = names_of(stacks, order);
+  BarChart bars({.picture = chart.title, .axis = unit.name + look.per}, names, values, range);
+  const auto parts = names_of(stacks, look.order);
   for (size_t i = 0; i < stacks.size(); ++i) draw_stack(bars, i, stacks[i], parts, unit);
   for (size_t i = 0; i < parts.size(); ++i) {
     chart.legend.push_back({fmt::format("f{}", i % kColours), spoken(parts[i])});
@@ -149,34 +156,38 @@ std::optional<Chart> memory_chart(const Model& model) {
     stacks.push_back(std::move(stack));
   }
   if (stacks.empty()) return std::nullopt;
-  return stack_chart(
-      model,
-      {.title = "Peak allocated memory by what holds it",
-       .subtitle = "the rank and phase with the highest peak, least first"},
-      std::move(stacks),
-      {"parameters", "gradients", "optimizer", "unsharded", "activations", "comm_buffers", "other"},
-      "");
+  return stack_chart(model,
+                     {.title = "Peak allocated memory by what holds it",
+                      .subtitle = "the rank and phase with the highest peak, least first"},
+                     std::move(stacks),
+                     {.order = {"parameters", "gradients", "optimizer", "unsharded", "activations",
+                                "comm_buffers", "other"}});
 }
 
 std::optional<Chart> traffic_chart(const Model& model) {
   const auto runs = runs_of(model);
   std::vector<Stack> stacks;
-  bool any = false;
+  size_t silent = 0;
   for (const Row& row : model.rows) {
     const RunRow* run = largest_run(runs, row, traffic_total);
     if (run == nullptr) continue;
     Stack stack{.row = &row, .total = traffic_total(*run)};
-    for (const GroupBytes& group : run->traffic)
+    for (const GroupBytes& group : run->traffic) {
       stack.parts.emplace_back(group.group, group.wire_bytes);
-    any = any || stack.total > 0;
-    stacks.push_back(std::move(stack));
+    }
+    if (stack.total > 0)
+      stacks.push_back(std::move(stack));
+    else
+      ++silent;
   }
-  if (!any) return std::nullopt;
-  return stack_chart(model,
-                     {.title = "Bytes on the wire by group of ranks",
-                      .subtitle = "sent in a step by the rank that sends most, least first"},
-                     std::move(stacks), {"dp_replicate", "dp_shard", "cp", "tp", "pp", "ep"},
-                     " per step");
+  if (stacks.empty()) return std::nullopt;
+  Chart chart{.title = "Bytes on the wire by group of ranks",
+              .subtitle = "sent in a step by the rank that sends most, most first"};
+  if (silent > 0) chart.notes.push_back(fmt::format("{} recipes send nothing: one rank", silent));
+  return stack_chart(model, std::move(chart), std::move(stacks),
+                     {.largest_first = true,
+                      .order = {"dp_replicate", "dp_shard", "cp", "tp", "pp", "ep"},
+                      .per = " per step"});
 }
 
 }  // namespace assay::report

@@ -121,6 +121,18 @@ std::vector<Point> thinned(const std::vector<Point>& points, size_t most) {
   return kept;
 }
 
+std::vector<Point> running_median(const std::vector<Point>& points, size_t window) {
+  std::vector<Point> smooth = points;
+  for (size_t k = 0; k < points.size(); ++k) {
+    const size_t half = std::min({window / 2, k, points.size() - 1 - k});
+    std::vector<double> near;
+    for (size_t i = k - half; i <= k + half; ++i) near.push_back(points[i].y);
+    std::nth_element(near.begin(), near.begin() + static_cast<std::ptrdiff_t>(half), near.end());
+    smooth[k].y = near[half];
+  }
+  return smooth;
+}
+
 std::optional<double> value_at(const std::vector<Point>& curve, double x) {
   if (curve.empty() || x < curve.front().x || x > curve.back().x) return std::nullopt;
   const auto above = std::lower_bound(curve.begin(), curve.end(), x,

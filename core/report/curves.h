@@ -38,6 +38,9 @@ std::vector<CurveGroup> group_curves(const std::vector<RecipeCurve>& curves, dou
 /// At most `most` points: of each bucket its lowest and its highest, so that no peak is lost.
 std::vector<Point> thinned(const std::vector<Point>& points, size_t most);
 
+/// Running median over `window` points (an odd number), fewer at the ends; x stays.
+std::vector<Point> running_median(const std::vector<Point>& points, size_t window);
+
 /// y of a curve at x, linear between points; nothing outside.
 std::optional<double> value_at(const std::vector<Point>& curve, double x);
 

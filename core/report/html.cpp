@@ -108,8 +108,9 @@ data chart_data(const Chart& chart) {
   set_text(out, "subtitle", chart.subtitle);
   out.set("svg", chart.svg);
   out.set("wide", flag(chart.width > 1.3 * kChartWidth));
-  set_text(out, "min_width",
-           chart.width > kChartWidth ? fmt::format("{:.0f}", chart.width) : std::string());
+  const bool broad = chart.width > kChartWidth;  // scrolls on a phone, does not grow on a desk
+  set_text(out, "min_width", broad ? fmt::format("{:.0f}", chart.width) : "");
+  out.set("max_width", fmt::format("{:.0f}", 1.15 * chart.width));
   out.set("has_legend", flag(!chart.legend.empty()));
   out.set("legend", list(chart.legend, legend_data));
   out.set("has_notes", flag(!chart.notes.empty()));

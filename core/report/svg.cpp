@@ -59,9 +59,9 @@ double text_width(std::string_view text, double size) {
   double width = 0;
   for (const char c : text) {
     if (!starts_character(c)) continue;
-    const bool narrow = std::string_view("ijl.,:;'|!()[] ftr1-").find(c) != std::string_view::npos;
+    const bool narrow = std::string_view("ijl.,:;'|!()[] ftr-").find(c) != std::string_view::npos;
     const bool wide = std::string_view("mwMW@%").find(c) != std::string_view::npos || c < 0;
-    width += narrow ? 0.36 : wide ? 0.86 : 0.58;
+    width += narrow ? 0.42 : wide ? 1.0 : 0.67;
   }
   return width * size;
 }

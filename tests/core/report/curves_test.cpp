@@ -89,6 +89,19 @@ TEST(Curves, ThinningKeepsEndsAndPeaks) {
   EXPECT_EQ(thinned(points, 20'000).size(), points.size());
 }
 
+TEST(Curves, TheRunningMedianDropsSpikesAndKeepsSteps) {
+  std::vector<Point> points;
+  for (int i = 0; i < 20; ++i) points.push_back({static_cast<double>(i), i < 10 ? 5.0 : 3.0});
+  points[4].y = 100;
+  const auto smooth = running_median(points, 5);
+  ASSERT_EQ(smooth.size(), points.size());
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(smooth[static_cast<size_t>(i)].y, i < 10 ? 5.0 : 3.0) << i;
+    EXPECT_EQ(smooth[static_cast<size_t>(i)].x, i);
+  }
+  EXPECT_EQ(running_median(points, 1)[4].y, 100);
+}
+
 TEST(Curves, DifferencesAreTakenAtEqualTokens) {
   const std::vector<Point> base = {{0, 10}, {100, 6}};
   EXPECT_DOUBLE_EQ(*value_at(base, 25), 9);
