@@ -1,5 +1,6 @@
 // The operations of mixtures of experts against closed forms and a dense loop over the experts.
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
@@ -22,6 +23,9 @@ namespace assay::train {
 namespace {
 
 constexpr int64_t kModelWidth = 24, kExpertWidth = 40;
+
+/// Products of this size gain nothing from a second thread.
+const bool kOneThread = (at::set_num_threads(1), true);
 
 /// A mixture of experts with weights of its own; gradients are in the sinks.
 struct Mixture {

@@ -1,4 +1,5 @@
 // moe's mathematics: gradients against differences, shared experts, recomputable counts.
+#include <ATen/Parallel.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
@@ -15,6 +16,9 @@ using test::ModelHarness;
 using test::Random;
 
 constexpr int64_t kVocab = 37;
+
+/// Products of this size gain nothing from a second thread.
+const bool kOneThread = (at::set_num_threads(1), true);
 
 MoeOptions small_options() {
   MoeOptions options;
@@ -194,8 +198,8 @@ TEST(Moe, CentredChangesOfTheBiasSumToZero) {
   EXPECT_TRUE(p.model.buffers().begin()->second.equal(expected));
 }
 
-/// A router whose scores never change: 16 experts, top 2, logits of tokens around fixed logits of
-/// experts with a spread of 1.5. Step by step the bias evens out what they get.
+/// A router whose scores never change: 16 experts, top 2, logits of spread 1.5 around fixed logits
+/// of the experts, of the same spread. Step by step the bias evens out what they get.
 TEST(Moe, ABiasBalancesAStaticSkewedRouter) {
   for (const double rate : {1e-3, 1e-2}) {
     MoeOptions options;
@@ -211,7 +215,7 @@ TEST(Moe, ABiasBalancesAStaticSkewedRouter) {
     ParameterSpec spec;
     spec.axes.resize(2);
     const ParameterPlacement placement(spec);
-    const Tensor logits = random.normal({1024, 16}, at::kDouble).add(skew);
+    const Tensor logits = random.normal({1024, 16}, at::kDouble).mul(1.5).add(skew);
     const Weight router{&placement, at::eye(16, at::kDouble), {}, nullptr};
     const auto ops = make_eager_ops();
     int64_t steps = 0;
