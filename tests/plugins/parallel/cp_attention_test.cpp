@@ -1,10 +1,11 @@
 // The formulas of context parallelism in fp64 against softmax attention written out: parts merged
 // by lse, and gradients of parts from the lse of the whole, below 1e-14.
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
@@ -12,6 +13,7 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 
 #include "partial.h"
 

@@ -170,7 +170,9 @@ TEST_P(Cuts, WorkIsAsUnequalAsTheClosedForm) {
     int64_t of_steps = 0;
     for (int64_t held = 0; held < n; ++held) {
       const int64_t step = work_of(pieces_of_block(s, rank, held, {}), 1);
-      if (GetParam().headtail) EXPECT_EQ(step, s.local() * s.local());
+      if (GetParam().headtail) {
+        EXPECT_EQ(step, s.local() * s.local());
+      }
       of_steps += step;
     }
     EXPECT_EQ(work, of_steps);
