@@ -35,6 +35,7 @@ const json kEp = {{"name", "ep"}};
 const json kFsdp = {{"name", "fsdp"}, {"unshard", "poison"}};
 const json kZero1 = {{"name", "zero1"}, {"bucket_mb", 0.01}};
 const json kTp = {{"name", "tp"}};
+const json kCp = {{"name", "cp"}};
 const json kPp = {{"name", "pp"}, {"schedule", "1f1b"}};
 const json kZbv = {
     {"name", "pp"}, {"schedule", "zbv"}, {"first_less_layers", 0}, {"last_less_layers", 0}};
@@ -79,6 +80,7 @@ std::vector<Case> cases() {
       {"pp", "pp=2", {{"pp", kPp}}},
       {"pp_zero_bubble", "pp=2", {{"pp", kZbv}}},
       {"ep2_fsdp_pp", "pp=2 dp_shard=2 ep=2", {{"pp", kPp}, {"dp_shard", kFsdp}, {"ep", kEp}}},
+      {"ep2_cp", "cp=2 ep=2", {{"cp", kCp}, {"dp_shard", kFsdp}, {"ep", kEp}}},
       {"ep2_groups", "dp_shard=2 ep=2", {{"dp_shard", kFsdp}, {"ep", kEp}}, grouped},
   };
 }
