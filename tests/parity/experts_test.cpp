@@ -120,13 +120,14 @@ TEST(Experts, ForwardHasTheSameBitsForEveryEp) {
 
 /// Recompute keeps every bit, the bias that counts move included.
 TEST(Experts, RecomputeChangesNoBit) {
-  const json components = {{"dp_shard", kFsdp}, {"ep", kEp}};
-  const auto outcome = [&](const char* memory) {
-    return run(
-        layout("dp_shard=2 ep=2", components, experts_config({{"memory", {{"name", memory}}}})));
+  const auto outcome = [&](json memory) {
+    const json components = {{"dp_shard", kFsdp}, {"ep", kEp}};
+    return run(layout("dp_shard=2 ep=2", components, experts_config({{"memory", memory}})), 3);
   };
-  const auto plain = outcome("none");
-  for (const char* memory : {"full", "selective_op", "selective_layer"}) {
+  const auto plain = outcome({{"name", "none"}});
+  const json kept = {"linear", "attention", "all_to_all", "choose_experts", "dispatch", "combine"};
+  for (const json& memory : {json{{"name", "full"}}, json{{"name", "selective_op"}},
+                             json{{"name", "selective_op"}, {"save", kept}}}) {
     const auto other = outcome(memory);
     for (size_t rank = 0; rank < plain.size(); ++rank) {
       EXPECT_EQ(other[rank].losses, plain[rank].losses) << memory;

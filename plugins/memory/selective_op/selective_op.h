@@ -23,9 +23,9 @@ struct SelectiveOpOptions {
 /// Selective activation recomputation (Korthikanti et al. 2022, arXiv:2205.05198, per operation as
 /// in TorchTitan, arXiv:2410.06511): what is expensive to compute, or was communicated, is kept.
 /// Linear weights are counted in call order within a layer, so a Llama layer keeps the outputs of
-/// wq, wv, w1 and w2, and attention; it recomputes wk, wo, w3, norms, rope and swiglu. Experts' w1,
-/// w3 and w2 count once each; their router is no linear weight and chooses again what it chose. A
-/// bf16 Llama layer of T tokens then holds 2T(4d + kd + f) + 4TH bytes.
+/// wq, wv, w1 and w2, and attention; it recomputes wk, wo, w3, norms, rope and swiglu. A bf16
+/// Llama layer of T tokens then holds 2T(4d + kd + f) + 4TH bytes. Experts' w1, w3 and w2 count
+/// once each; their router is no linear weight, and chooses again what it chose.
 class SelectiveOp final : public MemoryPolicy {
  public:
   using Options = SelectiveOpOptions;
