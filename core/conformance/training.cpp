@@ -117,6 +117,9 @@ bool load_companions(const json& config) {
   for (const Kind kind : kinds) {
     if (!load_companion(kind, config.at(name_of(kind)).at("name"))) return false;
   }
+  for (const auto& [dim, component] : config.at("parallel").items()) {
+    if (!load_companion(Kind::parallel, component.at("name"))) return false;
+  }
   return true;
 }
 

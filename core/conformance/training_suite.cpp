@@ -123,15 +123,26 @@ void matches_eager(const Subject& s) {
 
 // --- parallel
 
-json parallel_config(const Subject& s, int64_t degree) {
-  json config = with_subject(s);
-  config["mesh"][s.entry->manifest.dims.front()] = degree;
+bool serves_experts(const Subject& s) { return s.entry->manifest.dims.front() == "ep"; }
+
+/// One rank without the subject. ep needs a model with experts.
+json reference_config(const Subject& s) {
+  json config = plain_config();
+  if (serves_experts(s)) config["model"]["name"] = "moe";
   return config;
 }
 
-/// The tiny model has 4 layers, 2 kv heads and no experts.
-bool can_run_here(const Subject& s) { return s.entry->manifest.dims.front() != "ep"; }
+/// ep is cut out of other dimensions: fsdp's ranks share the experts.
+json parallel_config(const Subject& s, int64_t degree) {
+  json config = with_subject(s, reference_config(s));
+  config["mesh"][s.entry->manifest.dims.front()] = degree;
+  if (!serves_experts(s)) return config;
+  config["mesh"]["dp_shard"] = degree;
+  config["parallel"]["dp_shard"] = {{"name", "fsdp"}};
+  return config;
+}
 
+/// The tiny model has 2 kv heads.
 std::vector<int64_t> degrees(const Subject& s) {
   return s.entry->manifest.dims.front() == "tp" ? std::vector<int64_t>{2}
                                                 : std::vector<int64_t>{2, 4};
@@ -139,8 +150,7 @@ std::vector<int64_t> degrees(const Subject& s) {
 
 void ranks_equal_one_rank(const Subject& s) {
   SKIP_WITHOUT(parallel_config(s, 2));
-  if (!can_run_here(s)) GTEST_SKIP() << "the tiny model has no experts";
-  const RankRun one = train(plain_config()).front();
+  const RankRun one = train(reference_config(s)).front();
   for (const int64_t degree : degrees(s)) {
     const auto runs = train(parallel_config(s, degree), static_cast<int>(degree));
     constexpr double kBound = 1e-5;  // T1: the sums of a step in another order
@@ -176,16 +186,17 @@ json traffic_of(const RankRun& run) {
 
 void all_ranks_make_the_same_calls(const Subject& s) {
   SKIP_WITHOUT(parallel_config(s, 2));
-  if (!can_run_here(s)) GTEST_SKIP() << "the tiny model has no experts";
   if (s.entry->manifest.dims.front() == "pp") GTEST_SKIP() << "the ends of a pipeline differ";
-  const auto runs = train(parallel_config(s, 2), 2);
+  json config = parallel_config(s, 2);
+  if (serves_experts(s)) config["model"]["force_balance"] = true;  // routers choose unevenly
+  const auto runs = train(config, 2);
   EXPECT_FALSE(traffic_of(runs[0]).empty()) << "two ranks exchanged nothing";
   EXPECT_EQ(traffic_of(runs[0]), traffic_of(runs[1]));
 }
 
 void one_rank_is_a_no_op(const Subject& s) {
   SKIP_WITHOUT(parallel_config(s, 2));
-  expect_equal_bits(train(parallel_config(s, 1)).front(), train(plain_config()).front());
+  expect_equal_bits(train(parallel_config(s, 1)).front(), train(reference_config(s)).front());
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ const json kEp = {{"name", "ep"}};
 const json kFsdp = {{"name", "fsdp"}, {"unshard", "poison"}};
 const json kZero1 = {{"name", "zero1"}, {"bucket_mb", 0.01}};
 const json kTp = {{"name", "tp"}};
+const json kCp = {{"name", "cp"}};
 const json kPp = {{"name", "pp"}, {"schedule", "1f1b"}};
 const json kZbv = {
     {"name", "pp"}, {"schedule", "zbv"}, {"first_less_layers", 0}, {"last_less_layers", 0}};
@@ -79,6 +80,7 @@ std::vector<Case> cases() {
       {"pp", "pp=2", {{"pp", kPp}}},
       {"pp_zero_bubble", "pp=2", {{"pp", kZbv}}},
       {"ep2_fsdp_pp", "pp=2 dp_shard=2 ep=2", {{"pp", kPp}, {"dp_shard", kFsdp}, {"ep", kEp}}},
+      {"ep2_cp", "cp=2 ep=2", {{"cp", kCp}, {"dp_shard", kFsdp}, {"ep", kEp}}},
       {"ep2_groups", "dp_shard=2 ep=2", {{"dp_shard", kFsdp}, {"ep", kEp}}, grouped},
   };
 }
@@ -118,13 +120,14 @@ TEST(Experts, ForwardHasTheSameBitsForEveryEp) {
 
 /// Recompute keeps every bit, the bias that counts move included.
 TEST(Experts, RecomputeChangesNoBit) {
-  const json components = {{"dp_shard", kFsdp}, {"ep", kEp}};
-  const auto outcome = [&](const char* memory) {
-    return run(
-        layout("dp_shard=2 ep=2", components, experts_config({{"memory", {{"name", memory}}}})));
+  const auto outcome = [&](json memory) {
+    const json components = {{"dp_shard", kFsdp}, {"ep", kEp}};
+    return run(layout("dp_shard=2 ep=2", components, experts_config({{"memory", memory}})), 3);
   };
-  const auto plain = outcome("none");
-  for (const char* memory : {"full", "selective_op", "selective_layer"}) {
+  const auto plain = outcome({{"name", "none"}});
+  const json kept = {"linear", "attention", "all_to_all", "choose_experts", "dispatch", "combine"};
+  for (const json& memory : {json{{"name", "full"}}, json{{"name", "selective_op"}},
+                             json{{"name", "selective_op"}, {"save", kept}}}) {
     const auto other = outcome(memory);
     for (size_t rank = 0; rank < plain.size(); ++rank) {
       EXPECT_EQ(other[rank].losses, plain[rank].losses) << memory;

@@ -10,8 +10,9 @@
 namespace assay::memory {
 namespace {
 
-constexpr std::array<std::string_view, 5> kOperations = {"linear", "attention", "reduce_scatter",
-                                                         "all_to_all", "all_reduce"};
+constexpr std::array<std::string_view, 8> kOperations = {
+    "linear",     "attention",      "reduce_scatter", "all_to_all",
+    "all_reduce", "choose_experts", "dispatch",       "combine"};
 
 /// "assay::linear" and "assay_fused::linear" -> "linear"; empty for operators of other owners.
 std::string_view own_name(std::string_view op) {
@@ -27,7 +28,8 @@ SelectiveOp::SelectiveOp(const Options& options) : options_(options) {
     if (std::find(kOperations.begin(), kOperations.end(), op) != kOperations.end()) continue;
     throw Error(
         "[R-ACLIST] no operation '" + op + "' can be kept",
-        "allowed in memory.save: linear, attention, reduce_scatter, all_to_all, all_reduce");
+        "allowed in memory.save: linear, attention, reduce_scatter, all_to_all, all_reduce, "
+        "choose_experts, dispatch, combine");
   }
 }
 

@@ -14,8 +14,8 @@ struct SelectiveOpOptions {
     using enum Affects;
     using O = SelectiveOpOptions;
     t.add(&O::save, "save", memory,
-          "operations whose outputs are kept: linear, attention, reduce_scatter, all_to_all, "
-          "all_reduce");
+          "operations whose outputs are kept: linear (of experts too), attention, reduce_scatter, "
+          "all_to_all, all_reduce, choose_experts, dispatch, combine");
     t.add(&O::every_second, "every_second", memory, "keep only linear weights 0, 2, 4, ...");
   }
 };
@@ -24,7 +24,8 @@ struct SelectiveOpOptions {
 /// in TorchTitan, arXiv:2410.06511): what is expensive to compute, or was communicated, is kept.
 /// Linear weights are counted in call order within a layer, so a Llama layer keeps the outputs of
 /// wq, wv, w1 and w2, and attention; it recomputes wk, wo, w3, norms, rope and swiglu. A bf16
-/// Llama layer of T tokens then holds 2T(4d + kd + f) + 4TH bytes.
+/// Llama layer of T tokens then holds 2T(4d + kd + f) + 4TH bytes. Experts' w1, w3 and w2 count
+/// once each; their router is no linear weight, and chooses again what it chose.
 class SelectiveOp final : public MemoryPolicy {
  public:
   using Options = SelectiveOpOptions;

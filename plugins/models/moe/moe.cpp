@@ -22,8 +22,8 @@ Moe::Moe(const Options& options)
       route_(route_spec(options)),
       balance_(options) {}
 
-void Moe::bind(const ModelContext& context) {
-  Decoder::bind(context);
+// The rules of the manifest, for who assembles a recipe without a plan.
+void Moe::check_choice() const {
   const auto text = [](int64_t number) { return std::to_string(number); };
   const int64_t experts = mixture_.experts, groups = route_.groups;
   check(route_.top_k <= experts,
@@ -40,7 +40,10 @@ void Moe::bind(const ModelContext& context) {
         "raise model.limited_groups, up to model.groups, or lower model.top_k");
 }
 
-void Moe::prepare(const ModelRun& run) { balance_.prepare(run, size().layers, mixture_.experts); }
+void Moe::prepare(const ModelRun& run) {
+  check_choice();
+  balance_.prepare(run, size().layers, mixture_.experts);
+}
 
 std::vector<ParameterSpec> Moe::mlp_parameters(int64_t l) const {
   const int64_t d = size().hidden, experts = mixture_.experts, f = mixture_.width;

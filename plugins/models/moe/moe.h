@@ -23,7 +23,7 @@ class Moe final : public Decoder {
   using Options = MoeOptions;
   explicit Moe(const Options& options);
 
-  void bind(const ModelContext& context) override;
+  /// Throws Error (R-TOPK, R-GROUPS).
   void prepare(const ModelRun& run) override;
   void before_update(const StepHook& hook) override { balance_.update(hook); }
   std::map<std::string, Tensor> buffers() const override { return balance_.buffers(); }
@@ -36,6 +36,8 @@ class Moe final : public Decoder {
   double active_share(const ParameterSpec& spec) const override;
 
  private:
+  void check_choice() const;
+
   const Options options_;
   const Mixture mixture_;
   const RouteSpec route_;

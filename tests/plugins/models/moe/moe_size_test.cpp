@@ -35,9 +35,12 @@ std::pair<int64_t, int64_t> counts(const MoeOptions& options) {
   return {all, active};
 }
 
+/// What prepare() refuses these options with.
 std::string refusal(const MoeOptions& options) {
+  Moe model = made(options);
+  const std::vector<BlockSpec> blocks = model.blocks();
   try {
-    made(options);
+    model.prepare({.blocks = blocks});
   } catch (const Error& error) {
     return error.what();
   }
