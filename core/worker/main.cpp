@@ -1,4 +1,5 @@
 // assay-worker: one rank of a cell, the template that forks ranks, and descriptions of plugins.
+#include <c10/util/Exception.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -42,6 +43,8 @@ nlohmann::json dry_run_or_reason(const nlohmann::json& run) {
     return train::dry_run(run.at("config"), run.at("rank").get<int>());
   } catch (const Error& e) {
     return {{"error", e.what()}, {"hint", e.hint()}};
+  } catch (const c10::Error& e) {
+    return {{"error", e.what_without_backtrace()}, {"hint", ""}};
   } catch (const std::exception& e) {
     return {{"error", e.what()}, {"hint", ""}};
   }

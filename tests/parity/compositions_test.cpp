@@ -8,6 +8,7 @@
 #include <map>
 #include <sstream>
 
+#include "core/train/dry_run.h"
 #include "layouts.h"
 
 namespace assay::parity::compositions {
@@ -116,6 +117,18 @@ TEST_P(Compositions, GivesTheNumbersOfOneRank) {
   EXPECT_LE(d.loss, kBound);
   EXPECT_LE(d.norm, kBound);
   EXPECT_LE(d.eval, kBound);
+}
+
+/// The same recipe code without values and peers, on the first and the last rank.
+TEST_P(Compositions, RunsOnShapesAlone) {
+  json config = config_of(GetParam());
+  config["comm"] = {{"name", "fake"}};
+  load_plugins_of(config);
+  const json first = train::dry_run(config, 0);
+  EXPECT_GT(first.at("bytes").at("parameters"), 0);
+  EXPECT_FALSE(first.at("collectives").empty());
+  EXPECT_EQ(train::dry_run(config, first.at("world").get<int>() - 1).at("parameters"),
+            first.at("parameters"));
 }
 
 std::string test_name(const testing::TestParamInfo<Composition>& info) {

@@ -22,29 +22,6 @@ namespace {
 
 using nlohmann::json;
 
-// The plugins that a configuration names, each once per process. Files are called after a component
-// or after its kind and it.
-void load_plugins_of(const json& config) {
-  static std::set<std::filesystem::path> loaded;
-  std::vector<std::filesystem::path> files;
-  const auto want = [&](const std::string& kind, const json& component) {
-    const std::string name = component.at("name");
-    for (const std::string& stem : {kind + "_" + name, name}) {
-      const std::filesystem::path file =
-          std::filesystem::path(ASSAY_PLUGIN_DIR) / (stem + ".assay.so");
-      if (!std::filesystem::exists(file)) continue;
-      if (loaded.insert(file).second) files.push_back(file);
-      return;
-    }
-    throw Error("no plugin file for " + kind + "/" + name);
-  };
-  for (const char* kind : {"model", "data", "memory", "precision", "optim", "compile", "comm"}) {
-    want(kind, config.at(kind));
-  }
-  for (const auto& [dim, component] : config.at("parallel").items()) want("parallel", component);
-  for (const auto& file : files) load_plugin(file);
-}
-
 int64_t world_of(const json& mesh) {
   int64_t world = 1;
   for (const auto& [dim, degree] : mesh.items()) {
@@ -89,6 +66,28 @@ Tensor part(Tensor whole, const Box& box) {
 }
 
 }  // namespace
+
+// Files are called after a component or after its kind and it.
+void load_plugins_of(const json& config) {
+  static std::set<std::filesystem::path> loaded;
+  std::vector<std::filesystem::path> files;
+  const auto want = [&](const std::string& kind, const json& component) {
+    const std::string name = component.at("name");
+    for (const std::string& stem : {kind + "_" + name, name}) {
+      const std::filesystem::path file =
+          std::filesystem::path(ASSAY_PLUGIN_DIR) / (stem + ".assay.so");
+      if (!std::filesystem::exists(file)) continue;
+      if (loaded.insert(file).second) files.push_back(file);
+      return;
+    }
+    throw Error("no plugin file for " + kind + "/" + name);
+  };
+  for (const char* kind : {"model", "data", "memory", "precision", "optim", "compile", "comm"}) {
+    want(kind, config.at(kind));
+  }
+  for (const auto& [dim, component] : config.at("parallel").items()) want("parallel", component);
+  for (const auto& file : files) load_plugin(file);
+}
 
 json base_config() {
   return {{"model",

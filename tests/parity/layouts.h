@@ -39,6 +39,9 @@ nlohmann::json base_config();
 nlohmann::json layout(const std::string& mesh, nlohmann::json components,
                       nlohmann::json config = base_config());
 
+/// Loads the plugins that a configuration names, each once per process.
+void load_plugins_of(const nlohmann::json& config);
+
 /// Changes an assembled recipe before its first step: how faults are planted.
 using Tamper = std::function<void(train::Assembly&)>;
 

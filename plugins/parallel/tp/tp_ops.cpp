@@ -19,7 +19,7 @@ std::optional<int64_t> cut_of(const Weight& weight) {
 Tensor local_ids(const Tensor& ids, const Weight& weight) {
   const Box& box = weight.placement->box();
   const Tensor local = ids.sub(box.begin[0]);
-  const Tensor mine = local.ge(0).logical_and(local.lt(box.size[0]));
+  const Tensor mine = local.ge(0).bitwise_and(local.lt(box.size[0]));
   return at::where(mine, local, -1);
 }
 
