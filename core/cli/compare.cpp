@@ -161,7 +161,7 @@ void compare(const CompareArguments& arguments, Context& context) {
   if (!arguments.no_run && has_pairs(plans)) {
     run_missing(study, plans, context);
     if (context.exit_code > kNothingMeasured) return;  // stopped: what is missing is told by resume
-    context.exit_code = 0;  // runs that ended badly stand in the table
+    context.exit_code = 0;                             // runs that ended badly stand in the table
   }
   const store::Reader reader(context.database);
   const std::vector<Comparison> judged = judge(reader, study.study_id, plans);

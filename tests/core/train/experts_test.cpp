@@ -258,7 +258,8 @@ TEST(Moe, ShapesHoldOnMeta) {
   Mixture m(6, at::kBFloat16);
   for (Weight& w : m.weights) w.tensor = w.tensor.to(at::kMeta);
   m.reset();
-  const Tensor x = at::empty({2, 10, kModelWidth}, at::TensorOptions(at::kBFloat16).device(at::kMeta));
+  const Tensor x =
+      at::empty({2, 10, kModelWidth}, at::TensorOptions(at::kBFloat16).device(at::kMeta));
   const Tensor input = x.requires_grad_();
   const Routing r = m.ops->route(rows_of(input), m.weights[0], {}, {.top_k = 2});
   EXPECT_EQ(r.gates.scalar_type(), at::kFloat);
