@@ -29,6 +29,7 @@ void add_export(CLI::App& app, Context& context);
 void add_db(CLI::App& app, Context& context);
 void add_import(CLI::App& app, Context& context);
 void add_gc(CLI::App& app, Context& context);
+void add_checkpoint(CLI::App& app, Context& context);
 void add_plugins(CLI::App& app, Context& context);
 void add_schedule(CLI::App& app, Context& context);
 void add_doctor(CLI::App& app, Context& context);

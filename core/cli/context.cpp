@@ -182,6 +182,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_import(app, context);
   add_db(app, context);
   add_gc(app, context);
+  add_checkpoint(app, context);
   add_plugins(app, context);
   add_schedule(app, context);
   add_doctor(app, context);

@@ -40,7 +40,8 @@ void add_resume(CLI::App& app, Context& context) {
   command->footer(R"(
 Examples:
   assay resume
-  assay resume matrix --only fail)");
+  assay resume matrix --only fail
+  assay resume matrix --resume-from latest)");
   command->callback([arguments, &context] { resume_study(*arguments, context); });
 }
 

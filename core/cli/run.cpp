@@ -72,7 +72,8 @@ nothing ran, 130 Ctrl-C, 143 SIGTERM.
 Examples:
   assay run experiments/quickstart.yaml
   assay run experiments/matrix.yaml --filter "memory.name == 'full'" --fail-fast
-  assay run experiments/matrix.yaml --only fail,timeout)");
+  assay run experiments/matrix.yaml --only fail,timeout
+  assay run longer.yaml --resume-from results/runs/adamw--0123456789ab/r0.1)");
   command->callback([arguments, &context] { run_study(*arguments, context); });
 }
 

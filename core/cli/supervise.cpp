@@ -66,7 +66,8 @@ host::SupervisorOptions options_of(const store::Store& store, int64_t study_id,
                                   .fail_fast = flags.fail_fast,
                                   .join = flags.join,
                                   .strict_oom = flags.strict_oom,
-                                  .argv = command_line()};
+                                  .argv = command_line(),
+                                  .resume_from = flags.resume_from};
   options.no_pair_ends_after = flags.no_pair_ends_after;
   if (!flags.only.empty()) options.only = flags.only;
   if (flags.filter.empty()) return options;
@@ -107,6 +108,10 @@ void add_supervise_flags(CLI::App& command, SuperviseFlags& flags) {
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   command.add_flag("--no-template", flags.no_template, "Start every worker by exec (slower)");
+  command
+      .add_option("--resume-from", flags.resume_from,
+                  "Start from a checkpoint: a folder, or `latest` or a step of each run's own")
+      ->type_name("DIR|latest|STEP");
   command.add_flag("--strict-oom", flags.strict_oom, "Running out of memory makes the exit code 1");
 }
 

@@ -24,6 +24,7 @@ struct SuperviseFlags {
   /// No pair starts whose two runs would end later, by the median time of runs so far.
   std::optional<std::chrono::steady_clock::time_point> no_pair_ends_after{};
   bool table = true;  ///< print the comparison of all recipes at the end
+  std::string resume_from{};
 };
 
 void add_supervise_flags(CLI::App& command, SuperviseFlags& flags);

@@ -165,6 +165,15 @@ std::optional<Refusal> Checker::learning_rate(const CellView& cell) const {
       .keys = {*keys_.find("train.warmup"), *keys_.find("train.steps")}};
 }
 
+/// While a checkpoint is written, a whole one has to stay.
+std::optional<Refusal> Checker::checkpoints(const CellView& cell) const {
+  if (whole(cell, "train.keep") != 1) return std::nullopt;
+  return Refusal{.id = "R-CKPT",
+                 .text = "train.keep is 1: no good checkpoint would outlive a failed write",
+                 .keys = {*keys_.find("train.keep")},
+                 .hints = {"0 keeps all, 2 or more that many"}};
+}
+
 std::optional<Refusal> Checker::sequence(const CellView& cell) const {
   const auto key = keys_.find("model.seq_len");
   const auto tokens = get_if<int64_t>(cell.data.value("tokens"));
@@ -232,8 +241,9 @@ Refusal Checker::broken(const CellView& cell, const BoundRule& rule) const {
 }
 
 std::optional<Refusal> Checker::check(const CellView& cell) const {
-  constexpr Own kOwn[] = {&Checker::mesh,          &Checker::devices,  &Checker::batch,
-                          &Checker::learning_rate, &Checker::sequence, &Checker::model_facts};
+  constexpr Own kOwn[] = {&Checker::mesh,        &Checker::devices,       &Checker::batch,
+                          &Checker::checkpoints, &Checker::learning_rate, &Checker::sequence,
+                          &Checker::model_facts};
   for (const Own own : kOwn) {
     if (auto refusal = (this->*own)(cell)) return refusal;
   }

@@ -48,6 +48,7 @@ class Checker {
   std::optional<Refusal> devices(const CellView& cell) const;
   std::optional<Refusal> batch(const CellView& cell) const;
   std::optional<Refusal> learning_rate(const CellView& cell) const;
+  std::optional<Refusal> checkpoints(const CellView& cell) const;
   std::optional<Refusal> sequence(const CellView& cell) const;
   std::optional<Refusal> model_facts(const CellView& cell) const;
   std::optional<Refusal> rule(const CellView& cell, const BoundRule& rule) const;

@@ -70,6 +70,15 @@ std::vector<OptionSpec> cell_keys() {
                             "record digests of every step, for assay diff (slow)");
   trace.affects = Affects::speed;
   keys.push_back(std::move(trace));
+  keys.push_back(
+      whole("train.checkpoint_every", 0, 0, "steps between checkpoints, 0: none", Affects::speed));
+  keys.push_back(
+      whole("train.keep", 10, 0, "newest checkpoints that stay, 0: all, never 1", Affects::speed));
+  keys.push_back({.name = "train.checkpoint_async",
+                  .type = OptionType::boolean,
+                  .default_value = false,
+                  .doc = "write checkpoints in the background, from a copy",
+                  .affects = Affects::speed});
   std::sort(keys.begin(), keys.end(),
             [](const OptionSpec& a, const OptionSpec& b) { return a.name < b.name; });
   return keys;

@@ -19,6 +19,7 @@
 #include "core/host/disk.h"
 #include "core/host/exec_launcher.h"
 #include "core/host/load_sample.h"
+#include "core/host/resume_point.h"
 #include "core/host/study.h"
 #include "core/host/supervisor.h"
 #include "core/host/template_launcher.h"
@@ -49,6 +50,7 @@ class Supervisor::Loop {
   void enqueue_pairs(const store::Reader& reader);
   void enqueue(StudyRun run);
   void check_devices() const;
+  void check_resume_points() const;
   // queue
   void schedule();
   bool start_next();
@@ -61,9 +63,13 @@ class Supervisor::Loop {
   void give_back(const std::vector<int>& devices);
   bool pair_goes_on() const;
   void start(const StudyRun& run);
-  void launch(const StudyRun& run, const store::Claim& claim, std::vector<int> devices);
+  std::optional<ResumePoint> resume_point(const StudyRun& run) const;
+  void launch(const StudyRun& run, const store::Claim& claim,
+              const std::optional<ResumePoint>& from, std::vector<int> devices);
   nlohmann::json cell_document(const StudyRun& run, const store::Claim& claim,
-                               const std::filesystem::path& folder, const std::vector<int>& devices,
+                               const std::filesystem::path& folder,
+                               const std::optional<ResumePoint>& from,
+                               const std::vector<int>& devices,
                                const std::vector<UsedPlugin>& plugins) const;
   bool stopping() const { return stopping_ != Stopping::no || draining_ || disk_full_; }
   // attempts
@@ -88,6 +94,7 @@ class Supervisor::Loop {
 
   store::Store& store_;
   const SupervisorOptions options_;
+  const ResumeFrom resume_from_;
   Observer& observer_;
   const std::filesystem::path results_;
   const std::vector<int> cores_;  ///< one per physical core

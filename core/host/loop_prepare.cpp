@@ -65,6 +65,7 @@ Totals count_states(const std::vector<StudyRun>& runs) {
 Supervisor::Loop::Loop(store::Store& store, SupervisorOptions options, Observer& observer)
     : store_(store),
       options_(std::move(options)),
+      resume_from_(options_.resume_from),
       observer_(observer),
       results_(results_folder(store)),
       cores_(physical_cores()),
@@ -108,6 +109,7 @@ void Supervisor::Loop::prepare() {
   for (size_t i = 0; i < device_count_; ++i) free_devices_.insert(static_cast<int>(i));
   enqueue_runs();
   check_devices();
+  check_resume_points();
 }
 
 void Supervisor::Loop::refuse_second_supervisor() const {
@@ -184,6 +186,22 @@ void Supervisor::Loop::check_devices() const {
                        ? "make the mesh smaller, or leave the cell out with --filter"
                        : "make the mesh smaller, or let ranks share cores with --devices " +
                              std::to_string(world)}});
+  }
+  if (!findings.empty()) throw DiagnosticError(std::move(findings));
+}
+
+/// A step that a run never saved is told before anything starts.
+void Supervisor::Loop::check_resume_points() const {
+  if (!resume_from_.uses_attempts()) return;
+  std::vector<Diagnostic> findings;
+  for (const StudyRun& run : waiting_) {
+    try {
+      if (resume_point(run)) continue;
+      observer_.note(run.run.slug + ": has no checkpoint yet and starts at step 0");
+    } catch (const Error& error) {
+      findings.push_back(
+          {.id = "R-CKPT", .place = run.run.slug, .text = error.what(), .hints = {error.hint()}});
+    }
   }
   if (!findings.empty()) throw DiagnosticError(std::move(findings));
 }

@@ -135,7 +135,28 @@ bool Supervisor::Loop::pair_goes_on() const {
          waiting_.front().run.run_id == partner->second;
 }
 
+/// Attempts are counted in the database: a retry is newer than the queue.
+std::optional<ResumePoint> Supervisor::Loop::resume_point(const StudyRun& run) const {
+  std::vector<std::filesystem::path> attempts;
+  if (resume_from_.uses_attempts()) {
+    const store::Reader reader(store_.file());
+    const auto table = reader.query("SELECT n FROM attempts WHERE run_id=?1 ORDER BY n DESC",
+                                    {store::Value(run.run.run_id)});
+    for (size_t i = 0; i < table.rows.size(); ++i) {
+      attempts.push_back(attempt_folder(results_, run.run.slug, run.run.cell_id, run.run.slot,
+                                        *store::integer(table.at(i, "n"))));
+    }
+  }
+  return resume_from_.point(attempts);
+}
+
 void Supervisor::Loop::start(const StudyRun& run) {
+  std::optional<ResumePoint> from;
+  try {
+    from = resume_point(run);
+  } catch (const Error& error) {  // readable when the queue was made
+    observer_.note(run.run.slug + ": starts at step 0: " + error.what());
+  }
   std::optional<store::Claim> claim;
   with_ballast([&] {
     claim = store_.claim({.study_id = options_.study_id,
@@ -143,7 +164,8 @@ void Supervisor::Loop::start(const StudyRun& run) {
                           .supervisor_id = supervisor_id_,
                           .env_id = env_.env_id,
                           .timed = options_.keys.timed,
-                          .run_id = run.run.run_id});
+                          .run_id = run.run.run_id,
+                          .resumed_step = from ? store::Int(from->step) : store::Int()});
   });
   if (!claim) {  // a joined supervisor was faster
     --totals_.runs;
@@ -151,7 +173,7 @@ void Supervisor::Loop::start(const StudyRun& run) {
   }
   const auto devices = take_devices(devices_needed(run));
   try {
-    launch(run, *claim, devices);
+    launch(run, *claim, from, devices);
   } catch (const std::exception& e) {
     running_.erase(claim->attempt_id);
     give_back(devices);
@@ -166,7 +188,7 @@ void Supervisor::Loop::start(const StudyRun& run) {
 }
 
 void Supervisor::Loop::launch(const StudyRun& run, const store::Claim& claim,
-                              std::vector<int> devices) {
+                              const std::optional<ResumePoint>& from, std::vector<int> devices) {
   const store::Reader reader(store_.file());
   const auto plugins = used_plugins(reader, run.binaries_json);
   std::vector<store::AttemptPlugin> roles;
@@ -178,7 +200,7 @@ void Supervisor::Loop::launch(const StudyRun& run, const store::Claim& claim,
   set_aside(folder);
   AttemptSpec spec{.claim = claim,
                    .folder = folder,
-                   .cell = cell_document(run, claim, folder, devices, plugins),
+                   .cell = cell_document(run, claim, folder, from, devices, plugins),
                    .world = world_of(nlohmann::json::parse(run.run.config_json)),
                    .keys = options_.keys,
                    .patience = options_.patience};
@@ -205,6 +227,7 @@ void Supervisor::Loop::launch(const StudyRun& run, const store::Claim& claim,
 
 nlohmann::json Supervisor::Loop::cell_document(const StudyRun& run, const store::Claim& claim,
                                                const std::filesystem::path& folder,
+                                               const std::optional<ResumePoint>& from,
                                                const std::vector<int>& devices,
                                                const std::vector<UsedPlugin>& plugins) const {
   const auto config = nlohmann::json::parse(run.run.config_json);
@@ -228,7 +251,7 @@ nlohmann::json Supervisor::Loop::cell_document(const StudyRun& run, const store:
           {"threads", config.value("train", nlohmann::json::object()).value("threads_per_rank", 1)},
           {"timed", options_.keys.timed},
           {"scheduled_monotonic_s", monotonic_s()},
-          {"resume_from", nullptr}};
+          {"resume_from", from ? nlohmann::json(from->checkpoint.string()) : nlohmann::json()}};
 }
 
 }  // namespace assay::host

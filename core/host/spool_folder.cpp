@@ -36,6 +36,11 @@ std::optional<json> open_row(const std::filesystem::path& file) {
   return chunk.rows[0];
 }
 
+store::Int resumed_step(const json& open) {
+  const auto step = open.find("resumed_step");
+  return step == open.end() ? store::Int() : store::Int(step->get<int64_t>());
+}
+
 void require_identity(const std::filesystem::path& file, const json& open) {
   std::string missing;
   for (const char* key : kNeeded) {
@@ -153,7 +158,8 @@ SpoolImporter::Target SpoolImporter::make_run(const SpoolGroup& group) {
                                    .machine_id = env_.machine_id,
                                    .supervisor_id = supervisor_id_,
                                    .env_id = env_.env_id,
-                                   .run_id = run_id});
+                                   .run_id = run_id,
+                                   .resumed_step = resumed_step(open)});
   if (!claim) throw InfrastructureError("run " + std::to_string(run_id) + " was taken meanwhile");
   return {claim->attempt_id, run_id, "running"};
 }

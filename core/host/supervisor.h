@@ -40,6 +40,8 @@ struct SupervisorOptions {
   std::vector<std::string> argv{};
   /// No pair starts whose two runs would end later, by the median time of runs so far.
   std::optional<std::chrono::steady_clock::time_point> no_pair_ends_after{};
+  /// Where runs start: step 0, or what resume_point.h says of --resume-from.
+  std::string resume_from{};
   /// States to run; infra and killed runs are queued again. Others (`fail`, ...) only if named.
   std::vector<std::string> only = {"queued", "killed", "infra"};
   /// Which runs are meant (--filter); empty = all of the study.

@@ -20,6 +20,7 @@
 #include "assay/error.h"
 #include "core/train/initialise.h"
 #include "core/train/model_runner.h"
+#include "core/train/parameter_info.h"
 #include "core/train/recompute.h"
 
 namespace assay::train {
@@ -136,10 +137,6 @@ void allocate(Assembly& a) {
       p.gradient = p.sink.total();
     }
   }
-}
-
-ParameterInfo info_of(const Parameter& p, const Dtypes& dtypes) {
-  return {p.spec.name, p.spec.shape, p.spec.axes, p.spec.role, p.stored.box().size, dtypes.param};
 }
 
 // Every parameter of the model, so that a name glob is judged alike on every rank.

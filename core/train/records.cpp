@@ -42,12 +42,18 @@ std::string checksum(const std::vector<ParameterShard>& shards) {
 
 }  // namespace
 
+Records::Records(Reporter& reporter, Assembly& assembly, int64_t first)
+    : reporter_(reporter), a_(assembly), first_(first) {
+  const BatchShape& batch = assembly.recipe.settings.batch;
+  tokens_total_ = first * batch.global_batch * batch.seq_len;
+}
+
 void Records::step(int64_t number, const StepResult& r) {
   const bool finite = std::isfinite(r.loss) && std::isfinite(r.grad_norm);
   tokens_total_ += r.tokens;
   reporter_.row({{"t", "steps"},
                  {"step", number},
-                 {"kind", number < a_.recipe.settings.warmup_steps ? "warmup" : "steady"},
+                 {"kind", number - first_ < a_.recipe.settings.warmup_steps ? "warmup" : "steady"},
                  {"flags", finite ? 0 : static_cast<int>(kLossNotFinite)},
                  {"end_us", now_us()},
                  {"wall_s", r.wall_s},
@@ -93,6 +99,29 @@ void Records::evaluation(int64_t number, const EvalResult& r) {
                  {"data_wait_s", nullptr},
                  {"comm_exposed_s", nullptr}});
   sample("eval_bytes_per_token", number, r.bytes_per_token);
+}
+
+void Records::checkpoint(int64_t number, double stall_s) {
+  reporter_.row({{"t", "steps"},
+                 {"step", number},
+                 {"kind", "checkpoint"},
+                 {"flags", 0},
+                 {"end_us", now_us()},
+                 {"wall_s", stall_s},
+                 {"tokens", 0},
+                 {"tokens_total", tokens_total_},
+                 {"loss", nullptr},
+                 {"loss_bits", nullptr},
+                 {"grad_norm", nullptr},
+                 {"grad_norm_bits", nullptr},
+                 {"lr", nullptr},
+                 {"data_wait_s", nullptr},
+                 {"comm_exposed_s", nullptr}});
+}
+
+void Records::checkpoint_written(const SaveReport& report) {
+  sample("checkpoint_bytes", report.step - 1, static_cast<double>(report.bytes));
+  sample("checkpoint_write_s", report.step - 1, report.write_s);
 }
 
 void Records::sample(const char* name, int64_t step, double value) {

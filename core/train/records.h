@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/intercept/host_allocator.h"
+#include "core/train/checkpointer.h"
 #include "core/train/reporter.h"
 #include "core/train/trainer.h"
 
@@ -15,11 +16,16 @@ enum StepFlag : int { kLossNotFinite = 16 };
 
 class Records {
  public:
-  Records(Reporter& reporter, Assembly& assembly) : reporter_(reporter), a_(assembly) {}
+  /// `first`: number of the first step; above 0 after a resume.
+  Records(Reporter& reporter, Assembly& assembly, int64_t first);
 
   void step(int64_t number, const StepResult& result);
   void trace(int64_t number);  ///< digests of the step, where the recipe asks for them
   void evaluation(int64_t number, const EvalResult& result);
+  /// A step that was saved: how long training stood still, on this rank.
+  void checkpoint(int64_t number, double stall_s);
+  /// A save that is complete.
+  void checkpoint_written(const SaveReport& report);
   /// Ends a stretch of `phase`: the peak since the last call counts for it. Rows come in finish().
   void memory(const std::string& phase);
   /// Saved-activation bytes that the ledger counted; they are a part of phase `step`.
@@ -35,7 +41,8 @@ class Records {
 
   Reporter& reporter_;
   Assembly& a_;
-  int64_t tokens_total_ = 0;
+  const int64_t first_;
+  int64_t tokens_total_;
   int64_t activation_bytes_ = 0;
   std::map<std::string, intercept::HostMemory> peaks_;
 };

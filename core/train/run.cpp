@@ -7,7 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/clock.h"
+#include "core/checkpoint/folder.h"
 #include "core/intercept/host_allocator.h"
+#include "core/train/checkpoint.h"
+#include "core/train/checkpointer.h"
 #include "core/train/records.h"
 #include "core/train/trainer.h"
 #include "core/train/weights.h"
@@ -60,29 +63,33 @@ void require_engagement(Assembly& a) {
 
 class Run {
  public:
-  Run(Trainer& trainer, Reporter& reporter)
+  Run(Trainer& trainer, Reporter& reporter, Checkpointer& checkpointer, int64_t first)
       : trainer_(trainer),
         settings_(trainer.assembly().recipe.settings),
         reporter_(reporter),
-        records_(reporter, trainer.assembly()) {}
+        checkpointer_(checkpointer),
+        first_(first),
+        records_(reporter, trainer.assembly(), first) {}
 
   void train() {
     reporter_.phase("step");
     records_.memory("init");
-    for (int64_t step = 0; step < settings_.steps; ++step) {
+    for (int64_t step = first_; step < settings_.steps; ++step) {
       one_step(step);
       if (evaluates_after(step)) evaluate(step);
+      if (checkpointer_.is_due(step + 1, settings_.steps)) save(step);
     }
     records_.memory("step");
+    end_saving();
     require_engagement(trainer_.assembly());
-    records_.finish(settings_.steps);
+    records_.finish(settings_.steps - first_);
     reporter_.phase("done");
   }
 
  private:
   // The ledger is open in the first step only: it is a warm-up step, and hooks cost time.
   void one_step(int64_t step) {
-    const StepResult result = trainer_.step(step, step == 0);
+    const StepResult result = trainer_.step(step, step == first_);
     if (result.saved_activation_bytes >= 0) records_.activations(result.saved_activation_bytes);
     records_.step(step, result);
     records_.trace(step);
@@ -106,11 +113,43 @@ class Run {
     reporter_.phase("step");
   }
 
+  void save(int64_t step) {
+    records_.memory("step");
+    reporter_.phase("checkpoint");
+    const double start = monotonic_s();
+    const auto written = checkpointer_.save(step + 1);
+    records_.checkpoint(step, monotonic_s() - start);
+    if (written) records_.checkpoint_written(*written);
+    records_.memory("checkpoint");
+    reporter_.phase("step");
+  }
+
+  void end_saving() {
+    if (!checkpointer_.is_due(settings_.steps, settings_.steps)) return;
+    reporter_.phase("checkpoint");
+    if (const auto written = checkpointer_.finish()) records_.checkpoint_written(*written);
+  }
+
   Trainer& trainer_;
   const TrainSettings& settings_;
   Reporter& reporter_;
+  Checkpointer& checkpointer_;
+  const int64_t first_;
   Records records_;
 };
+
+/// The first step: 0, or where the checkpoint that the cell resumes from stands.
+int64_t resume(const json& cell, Assembly& a) {
+  const json from = cell.value("resume_from", json());
+  if (!from.is_string()) return 0;
+  const auto folder = checkpoint::find_checkpoint(from.get<std::string>());
+  const int64_t step = load_checkpoint(a, folder);
+  const int64_t steps = a.recipe.settings.steps;
+  if (step < steps) return step;
+  throw Error("[R-CKPT] " + folder.string() + " stands at step " + std::to_string(step) +
+                  "; train.steps is " + std::to_string(steps) + ": nothing is left to train",
+              "raise train.steps, or resume from an earlier checkpoint");
+}
 
 }  // namespace
 
@@ -129,9 +168,13 @@ void run_cell(const json& cell, int rank, Reporter& reporter) {
   const json train = cell.at("config").value("train", json::object());
   const std::string init_from = train.value("init_from", "");
   if (!init_from.empty()) import_weights(trainer.assembly(), init_from);
-  Run(trainer, reporter).train();
+  const int64_t first = resume(cell, trainer.assembly());
+  const std::filesystem::path folder = cell.value("spool_dir", "");
+  Checkpointer checkpointer(trainer.assembly(),
+                            checkpoint_settings(train, folder / checkpoint::kFolderName),
+                            cell.at("config"));
+  Run(trainer, reporter, checkpointer, first).train();
   if (train.value("save_weights", false)) {
-    const std::filesystem::path folder = cell.at("spool_dir").get<std::string>();
     export_weights(trainer.assembly(), folder / "model.safetensors");
   }
 }

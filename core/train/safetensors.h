@@ -1,5 +1,4 @@
-// safetensors: reads and writes Hugging Face's file format: an 8-byte little-endian header length,
-// a JSON header (name -> dtype, shape, data_offsets), then raw little-endian data.
+// safetensors: tensors to and from Hugging Face's file format (core/checkpoint/safetensors.h).
 #pragma once
 
 #include <filesystem>
@@ -12,6 +11,9 @@
 namespace assay::train {
 
 using NamedTensors = std::map<std::string, Tensor>;
+
+/// "F32", as the format spells it. Throws Error naming the tensor for a dtype without a name.
+ASSAY_API std::string safetensors_dtype(at::ScalarType dtype, const std::string& tensor);
 
 /// Writes beside the file, fsyncs, renames. Tensors in name order, contiguous, on the CPU.
 /// Throws Error for a dtype without a safetensors name, InfrastructureError for a failed write.

@@ -13,6 +13,7 @@
 #include "core/base/clock.h"
 #include "core/base/spool.h"
 #include "core/base/worker_protocol.h"
+#include "core/checkpoint/folder.h"
 #include "core/sdk/loader.h"
 #include "core/train/run.h"
 #include "core/worker/confine.h"
@@ -84,6 +85,10 @@ SpoolIdentity identity(const json& cell, int rank) {
     for (const char* key :
          {"recipe_id", "config_id", "config", "binaries", "study", "slug", "data_fingerprint"}) {
       if (cell.contains(key)) identity.extra[key] = cell[key];
+    }
+    if (const auto from = cell.find("resume_from"); from != cell.end() && from->is_string()) {
+      const auto folder = checkpoint::find_checkpoint(from->get<std::string>());
+      identity.extra["resumed_step"] = checkpoint::read_manifest(folder).step;
     }
   }
   return identity;

@@ -30,11 +30,7 @@ int64_t world_of(const json& mesh) {
   return world;
 }
 
-RankOutcome run_rank(const json& config, int rank, const std::string& meeting, int64_t steps,
-                     const Tamper& tamper) {
-  const GroupSpec groups{.rendezvous = meeting, .timeout_ns = 60'000'000'000};
-  train::Trainer trainer(train::assemble(train::make_recipe(config), rank, groups, at::kCPU));
-  if (tamper) tamper(trainer.assembly());
+RankOutcome run_rank(train::Trainer& trainer, int64_t steps) {
   RankOutcome out;
   for (int64_t i = 0; i < steps; ++i) {
     const train::StepResult step = trainer.step(i);
@@ -128,18 +124,20 @@ json layout(const std::string& mesh, json components, json config) {
   return config;
 }
 
-std::vector<RankOutcome> run(const json& config, int64_t steps, const Tamper& tamper) {
+void on_ranks(const json& config, const std::function<void(train::Trainer&)>& body) {
   load_plugins_of(config);
   static std::atomic<int> runs{0};
-  const std::string meeting = "parity" + std::to_string(runs++);
-  std::vector<RankOutcome> outcomes(static_cast<size_t>(world_of(config.at("mesh"))));
-  std::vector<std::exception_ptr> errors(outcomes.size());
+  const GroupSpec groups{.rendezvous = "parity" + std::to_string(runs++),
+                         .timeout_ns = 60'000'000'000};
+  std::vector<std::exception_ptr> errors(static_cast<size_t>(world_of(config.at("mesh"))));
   std::vector<std::thread> ranks;
-  for (size_t rank = 0; rank < outcomes.size(); ++rank) {
+  for (size_t rank = 0; rank < errors.size(); ++rank) {
     ranks.emplace_back([&, rank] {
       at::set_num_threads(1);
       try {
-        outcomes[rank] = run_rank(config, static_cast<int>(rank), meeting, steps, tamper);
+        train::Trainer trainer(
+            train::assemble(train::make_recipe(config), static_cast<int>(rank), groups, at::kCPU));
+        body(trainer);
       } catch (...) {
         errors[rank] = std::current_exception();
       }
@@ -149,6 +147,14 @@ std::vector<RankOutcome> run(const json& config, int64_t steps, const Tamper& ta
   for (const std::exception_ptr& error : errors) {
     if (error) std::rethrow_exception(error);
   }
+}
+
+std::vector<RankOutcome> run(const json& config, int64_t steps, const Tamper& tamper) {
+  std::vector<RankOutcome> outcomes(static_cast<size_t>(world_of(config.at("mesh"))));
+  on_ranks(config, [&](train::Trainer& trainer) {
+    if (tamper) tamper(trainer.assembly());
+    outcomes[static_cast<size_t>(trainer.assembly().mesh.rank())] = run_rank(trainer, steps);
+  });
   return outcomes;
 }
 

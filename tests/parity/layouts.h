@@ -12,6 +12,10 @@
 #include "core/train/assemble.h"
 #include "core/train/memory_bytes.h"
 
+namespace assay::train {
+class Trainer;
+}
+
 namespace assay::parity {
 
 /// The stored part of one parameter on one rank.
@@ -41,6 +45,10 @@ nlohmann::json layout(const std::string& mesh, nlohmann::json components,
 
 /// Loads the plugins that a configuration names, each once per process.
 void load_plugins_of(const nlohmann::json& config);
+
+/// Assembles every rank of a layout and calls `body` in its thread; what a rank throws is thrown.
+void on_ranks(const nlohmann::json& config,
+              const std::function<void(train::Trainer& trainer)>& body);
 
 /// Changes an assembled recipe before its first step: how faults are planted.
 using Tamper = std::function<void(train::Assembly&)>;
