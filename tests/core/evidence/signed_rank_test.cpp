@@ -59,7 +59,7 @@ TEST(SignedRank, GivesTheStatedVectors) {
     EXPECT_NEAR(interval->low / kUnit, v.low, 1e-9) << v.name;
     EXPECT_NEAR(interval->high / kUnit, v.high, 1e-9) << v.name;
     if (v.level > 0) {
-      EXPECT_NEAR(interval->level, v.level, 5e-9) << v.name;
+      EXPECT_NEAR(interval->level, v.level, 1e-8) << v.name;
     }
   }
 }
@@ -70,7 +70,7 @@ TEST(SignedRank, DropsZerosForTheTestOnly) {
   std::vector<double> without = v3.d;
   std::erase(without, 0.0);
   EXPECT_EQ(signed_rank(v3.d).p_greater, signed_rank(without).p_greater);
-  EXPECT_NE(hodges_lehmann(v3.d), hodges_lehmann(without));
+  EXPECT_EQ(hodges_lehmann(std::vector{0.0, 0.0, 1.0}), 0.25) << "zeros count in the estimate";
 }
 
 TEST(SignedRank, IntervalsOfOtherLevels) {
