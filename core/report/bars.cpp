@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kMostName = 0.42 * kChartWidth;
 constexpr double kGap = 6, kBelow = 36;
-constexpr int kTicks = 4;
+constexpr int kTicks = 3;
 
 double widest(const std::vector<std::string>& texts) {
   double width = 0;
@@ -75,7 +75,7 @@ BarChart::BarChart(const Titles& titles, const std::vector<std::string>& names,
                    const std::vector<std::string>& values, const Range& range)
     : rows_(names.size()), svg_(kChartWidth, height_of(names.size()), titles.picture) {
   const double name_width = std::min(widest(names), kMostName);
-  const double left = std::ceil(name_width) + kGap;
+  const double left = std::ceil(1.05 * name_width) + kGap;
   const double right = kChartWidth - std::ceil(1.1 * widest(values)) - 2 * kGap;
   x_ = {.low = range.low, .high = range.high, .from = left, .to = std::max(right, left + 60)};
   const auto ticks = round_ticks(range.low, range.high, kTicks);

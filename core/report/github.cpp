@@ -43,7 +43,8 @@ std::vector<std::string> all_annotations(const Model& model) {
   std::vector<std::string> errors, warnings;
   for (const VerdictRow& row : model.verdicts) {
     if (is_regression(row.verdict)) errors.push_back(annotation("error", verdict_sentence(row)));
-    if (is_open(row.verdict)) warnings.push_back(annotation("warning", verdict_sentence(row)));
+    if (is_claim(row) && is_open(row.verdict))
+      warnings.push_back(annotation("warning", verdict_sentence(row)));
   }
   for (const Row& row : model.rows) {
     if (row.footnote == 0) continue;

@@ -103,7 +103,9 @@ void add_suite(ptree& suites, const std::string& name, const std::vector<Case>& 
 std::string junit(const Model& model) {
   std::vector<Case> runs, verdicts;
   for (const RunRow& run : model.runs) runs.push_back(case_of(model, run));
-  for (const VerdictRow& row : model.verdicts) verdicts.push_back(case_of(row));
+  for (const VerdictRow& row : model.verdicts) {
+    if (is_claim(row)) verdicts.push_back(case_of(row));
+  }
   ptree suites;
   suites.put("<xmlattr>.name", printable(model.study));
   add_suite(suites, model.study + ".verdicts", verdicts);

@@ -15,19 +15,9 @@ using kainjow::mustache::mustache;
 
 constexpr const char* kTemplate = R"(### {{study}}: {{heading}}
 
-{{#verdicts}}
-- {{text}}{{#labels}} **{{.}}**{{/labels}}
-{{/verdicts}}
-{{#has_verdicts}}
+{{{verdicts}}}{{sentence}}
 
-{{/has_verdicts}}
-{{sentence}}
-
-{{^has_verdicts}}
-{{verdict}} For one: `{{{verdict_command}}}`
-
-{{/has_verdicts}}
-| recipe |{{#keys}} {{.}} |{{/keys}}{{#columns}} {{.}} |{{/columns}} state |
+{{{question}}}| recipe |{{#keys}} {{.}} |{{/keys}}{{#columns}} {{.}} |{{/columns}} state |
 |---|{{#keys}}---|{{/keys}}{{#columns}}---:|{{/columns}}---|
 {{#rows}}
 | {{label}} |{{#keys}} {{.}} |{{/keys}}{{#figures}} {{.}} |{{/figures}} {{state}} |
@@ -121,19 +111,26 @@ data environment_data(const KeyValue& entry) {
   return out;
 }
 
-data verdict_data(const VerdictRow& row) {
-  data out;
-  out.set("text", verdict_sentence(row));
-  out.set("labels", texts(row.labels));
-  return out;
+/// One line per verdict with its labels, then an empty one.
+std::string verdict_lines(const Model& model) {
+  std::string lines;
+  for (const VerdictRow& row : model.verdicts) {
+    lines += "- " + escaped(verdict_sentence(row));
+    for (const std::string& label : row.labels) lines += " **" + escaped(label) + "**";
+    lines += "\n";
+  }
+  return lines.empty() ? lines : lines + "\n";
+}
+
+std::string question(const Model& model) {
+  if (!model.verdicts.empty()) return "";
+  return fmt::format("{} For one: `{}`\n\n", escaped(model.verdict), model.verdict_command);
 }
 
 data model_data(const Model& model) {
   data out;
   for (const auto& [key, value] : {KeyValue{"study", model.study},
                                    {"sentence", model.sentence},
-                                   {"verdict", model.verdict},
-                                   {"verdict_command", model.verdict_command},
                                    {"database", model.database},
                                    {"created", model.created},
                                    {"assay", model.assay}}) {
@@ -141,9 +138,8 @@ data model_data(const Model& model) {
   }
   out.set("heading", model.verdicts.empty() ? "measured ranges, no verdict"
                                             : verdict_sentence(model.verdicts.front()));
-  out.set("has_verdicts",
-          data(model.verdicts.empty() ? data::type::bool_false : data::type::bool_true));
-  out.set("verdicts", list(model.verdicts, verdict_data));
+  out.set("verdicts", verdict_lines(model));
+  out.set("question", question(model));
   const data titles = list(model.columns, [](const Column& c) { return data(heading(c)); });
   out.set("keys", texts(model.keys));
   out.set("columns", titles);

@@ -15,8 +15,11 @@ using store::real;
 using store::Table;
 using store::text;
 
-/// Paired times are stored as ln(candidate / baseline); losses, bytes and counts as differences.
-bool is_ratio(const std::string& method) { return method.starts_with("pair."); }
+/// Times, bytes and counts are stored as ln(candidate / baseline), losses as differences.
+bool is_ratio(const std::string& method) {
+  return method.starts_with("pair.") || method.starts_with("exact.") ||
+         method.starts_with("target.");
+}
 
 double per_cent(double log_ratio) { return 100 * std::expm1(log_ratio); }
 
@@ -34,7 +37,6 @@ Figure change_of(const Table& rows, size_t i, bool ratio) {
 
 std::string unit_of(const std::string& metric, bool ratio) {
   if (ratio) return "%";
-  if (metric.ends_with("_bytes")) return "bytes";
   return metric.find("loss") != std::string::npos ? "nat" : "";
 }
 
@@ -108,8 +110,17 @@ std::vector<VerdictRow> load_verdicts(const Reader& reader, int64_t study_id) {
   return verdicts;
 }
 
+bool is_claim(const VerdictRow& row) {
+  return !row.method.starts_with("aligned.") && !row.method.starts_with("target.");
+}
+
 std::string verdict_sentence(const VerdictRow& row) {
   const std::string who = fmt::format("{} against {}, {}", row.candidate, row.baseline, row.metric);
+  if (!is_claim(row)) {
+    const std::string what = row.change.value ? with_sign(row.change.display) + " " + row.unit
+                                              : "not measured (" + row.reason + ")";
+    return fmt::format("{}: {}, beside the verdict", who, what);
+  }
   if (row.verdict == "UNRESOLVED" || row.verdict == "NOT_SHOWN") {
     const std::string seen =
         row.mde.empty() ? ""

@@ -10,7 +10,7 @@ namespace {
 
 TEST(Ticks, AreMultiplesOfOneTwoOrFive) {
   EXPECT_EQ(round_ticks(0, 10, 5), (std::vector<double>{0, 2, 4, 6, 8, 10}));
-  EXPECT_EQ(round_ticks(2.1, 2.62, 5), (std::vector<double>{2.1, 2.2, 2.3, 2.4, 2.5, 2.6}));
+  EXPECT_EQ(round_ticks(1.9, 4.6, 5), (std::vector<double>{2, 2.5, 3, 3.5, 4, 4.5}));
   EXPECT_EQ(round_ticks(-1, 1, 4), (std::vector<double>{-1, -0.5, 0, 0.5, 1}));
   EXPECT_EQ(round_ticks(3, 3, 5), (std::vector<double>{3}));
 }

@@ -60,12 +60,25 @@ TEST_F(Verdicts, DifferencesKeepTheirUnit) {
   EXPECT_DOUBLE_EQ(*rows[0].change.value, 0.0002);
 }
 
+TEST_F(Verdicts, BytesAreRatiosAndFiguresBesideAVerdictAreNoClaims) {
+  add("peak_allocated_bytes", 1, "BETTER", -0.07, -0.08, -0.06, "exact.v1");
+  add("loss_at_equal_tokens", 1, "NOT_SHOWN", -0.01, -0.02, 0.0, "aligned.v1");
+  const auto rows = load();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(verdict_sentence(rows[0]),
+            "float8 against bf16, loss_at_equal_tokens: -0.0100 nat, beside the verdict");
+  EXPECT_FALSE(is_claim(rows[0]));
+  EXPECT_TRUE(is_claim(rows[1]));
+  EXPECT_EQ(rows[1].unit, "%");
+  EXPECT_NEAR(*rows[1].change.value, 100 * std::expm1(-0.07), 1e-9);
+}
+
 TEST_F(Verdicts, NoAnswerSaysWhatCouldNotBeSeen) {
   add("step_time", 1, "UNRESOLVED", 0.001, -0.02, 0.02, "pair.sr.v1");
   add("tokens_per_s", 1, "INVALID", 0.001, -0.02, 0.02, "pair.sr.v1");
   const auto rows = load();
   EXPECT_EQ(verdict_sentence(rows[0]),
-            "float8 against bf16, step_time: UNRESOLVED (why, n = 20; effects below 1.1 % could "
+            "float8 against bf16, step_time: UNRESOLVED (why, n = 20; effects below 1.11 % could "
             "not be seen)");
   EXPECT_EQ(verdict_sentence(rows[1]), "float8 against bf16, tokens_per_s: INVALID (why)");
 }
