@@ -1,5 +1,5 @@
 // Mixtures of experts as a user meets them: refusals of assay plan, a run on two processes whose
-// report says that experts were forced, and a dry run of Mixtral 8x7B over eight ranks.
+// table says that experts were forced, and a dry run of Mixtral 8x7B over eight ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -73,7 +73,7 @@ run: {devices: 8}
   EXPECT_THAT(plan.err, HasSubstr("refused[R-NEEDS]: parallel/ep needs model.moe"));
 }
 
-TEST_F(Experts, TrainOnTwoProcessesAndReportsSayWhatIsForced) {
+TEST_F(Experts, TrainOnTwoProcessesAndTablesSayWhatIsForced) {
   const std::string file = study(R"(
 base:
   model: {name: moe, flavour: tiny, seq_len: 32}
@@ -89,9 +89,9 @@ run: {timed: false, devices: 2}
   const auto run = assay({"run", file, "--db", db});
   EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
   EXPECT_THAT(run.err, HasSubstr("2 of 2 done: 2 ok"));
-  const auto report = assay({"report", "experts", "--db", db});
-  EXPECT_THAT(report.out, HasSubstr("experts by round robin (force_balance"))
-      << report.out << report.err;
+  const auto table = assay({"compare", "experts", "--db", db});
+  EXPECT_THAT(table.out, HasSubstr("experts by round robin (force_balance"))
+      << table.out << table.err;
 }
 
 /// Per layer: two messages each way of k T d e bytes, 7 of 8 parts of them to other ranks.
@@ -110,7 +110,7 @@ grid:
                           "--json", "--rank", "3"});
   ASSERT_EQ(dry.exit_code, 0) << dry.out << dry.err;
   constexpr int64_t kMessage = 32 * 2 * 4096ll * 4096 * 2 * 7 / 8;  // one per layer
-  const json document = json::parse(dry.out);
+  const json document = json::parse(dry.out).at("runs");
   ASSERT_EQ(document.size(), 3u);
   for (const json& cell : document) {
     EXPECT_EQ(cell.at("parameters"), 46'702'792'704);

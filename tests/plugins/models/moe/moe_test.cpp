@@ -199,9 +199,10 @@ TEST(Moe, CentredChangesOfTheBiasSumToZero) {
 }
 
 /// A router whose scores never change: 16 experts, top 2, logits of spread 1.5 around fixed logits
-/// of the experts, of the same spread. Step by step the bias evens out what they get.
+/// of the experts, of the same spread. Step by step the bias evens out what they get, in fewer
+/// steps than it needs to move by 1; ten times the step settles in a wider band.
 TEST(Moe, ABiasBalancesAStaticSkewedRouter) {
-  for (const double rate : {1e-3, 1e-2}) {
+  for (const auto& [rate, band] : {std::pair{1e-3, 0.1}, {1e-2, 0.2}}) {
     MoeOptions options;
     options.experts = 16;
     options.layers = 1;
@@ -229,8 +230,8 @@ TEST(Moe, ABiasBalancesAStaticSkewedRouter) {
       if (++steps == 1) {
         EXPECT_GT(load, 2.0);
       }
-    } while (load - 1 >= 0.1 && static_cast<double>(steps) < 1 / rate);
-    EXPECT_LT(load - 1, 0.1) << "rate " << rate << " after " << steps << " steps";
+    } while (load - 1 >= band && static_cast<double>(steps) < 1 / rate);
+    EXPECT_LT(load - 1, band) << "rate " << rate << " after " << steps << " steps";
     RecordProperty("steps_at_" + std::to_string(rate), std::to_string(steps));
   }
 }
