@@ -83,8 +83,11 @@ void print_usage_error(const CLI::App& app, const CLI::ParseError& error, std::o
     if (!near.empty()) diagnostic.hints.push_back(near);
   }
   if (diagnostic.hints.empty()) {
-    const std::string name = &command == &app ? "" : " " + command.get_name();
-    diagnostic.hints.push_back("assay" + name + " --help");
+    std::string words;
+    for (const CLI::App* level = &command; level != &app; level = level->get_parent()) {
+      words = " " + level->get_name() + words;
+    }
+    diagnostic.hints.push_back("assay" + words + " --help");
   }
   err << render(diagnostic);
 }

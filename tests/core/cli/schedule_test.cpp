@@ -61,7 +61,7 @@ size_t count(const std::string& text, const std::string& what) {
 TEST(Picture, OfOneBandHasARowPerRankAndAColumnPerTime) {
   EXPECT_EQ(picture_text(view_of("1f1b", {2, 1, 4}), {.width = 80}),
             "time    0         5         10\n"
-            "rank 0  0 1 . B0- 2 B1- 3 B2- . B3-\n"
+            "rank 0  0 1 . . B0- 2 B1- 3 B2- . B3-\n"
             "rank 1  . 0 B0- 1 B1- 2 B2- 3 B3- . .\n");
 }
 
