@@ -10,7 +10,7 @@
 
 namespace assay::store {
 
-/// As Store::import_rows(), without a tree of JSON nodes for each row: about three times as fast.
+/// As Store::import_rows(), without a tree of JSON nodes for each row: about twice as fast.
 SpoolPosition import_text(Store& store, int64_t attempt_id, int64_t rank,
                           const std::filesystem::path& path, std::span<const std::string_view> rows,
                           int64_t offset);
