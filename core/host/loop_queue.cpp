@@ -143,8 +143,7 @@ std::optional<ResumePoint> Supervisor::Loop::resume_point(const StudyRun& run) c
     const auto table = reader.query("SELECT n FROM attempts WHERE run_id=?1 ORDER BY n DESC",
                                     {store::Value(run.run.run_id)});
     for (size_t i = 0; i < table.rows.size(); ++i) {
-      attempts.push_back(attempt_folder(results_, run.run.slug, run.run.cell_id, run.run.slot,
-                                        *store::integer(table.at(i, "n"))));
+      attempts.push_back(attempt_folder(results_, run.run, *store::integer(table.at(i, "n"))));
     }
   }
   return resume_from_.point(attempts);
