@@ -3,6 +3,7 @@
 #include <cctype>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "core/evidence/assess.h"
 
@@ -21,6 +22,9 @@ std::string shared_label(const std::vector<std::string>& slugs) {
   }
   const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
   while (!label.empty() && !is_word(label.back())) label.pop_back();
+  for (const std::string_view tail : {"-seed", "-s", "_seed", "_s", ".seed", ".s"}) {
+    if (label.ends_with(tail)) label.resize(label.size() - tail.size());
+  }
   return label.empty() ? slugs.front() : label;
 }
 
