@@ -47,7 +47,8 @@ TEST(Exact, ZeroIsAValue) {
 }
 
 TEST(Exact, FactsCarryTheirPrefix) {
-  EXPECT_EQ(stored_name("flops_per_token"), "fact.flops_per_token");
+  EXPECT_EQ(stored_name("flops_per_token"), "fact.flops_per_token.tt");
+  EXPECT_EQ(stored_name("operations"), "fact.operations");
   EXPECT_EQ(stored_name("wire_bytes"), "wire_bytes");
 }
 
