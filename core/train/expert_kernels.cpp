@@ -155,9 +155,9 @@ Tensors grouped_linear(const Tensor& x, at::TensorList weights, at::IntArrayRef 
   return outputs;
 }
 
-struct Operators {
+struct ExpertOperators {
   OperatorLibrary library{"assay"};
-  Operators() {
+  ExpertOperators() {
     library.add<&router>("router(Tensor x, Tensor weight) -> Tensor");
     library.add<&choose_experts, &choose_experts_meta>(
         "choose_experts(Tensor scores, Tensor? bias, int top_k, int groups, int limited,"
@@ -180,7 +180,7 @@ MaybeTensor maybe(const Tensor& t) { return t.defined() ? MaybeTensor(t) : std::
 }  // namespace
 
 void register_expert_kernels() {
-  static Operators* operators = new Operators;  // for the life of the process
+  static ExpertOperators* operators = new ExpertOperators;  // for the life of the process
   (void)operators;
 }
 

@@ -147,7 +147,8 @@ TEST(Folder, ARankThatNeverComesIsNamed) {
 TEST(Folder, AFullOrReadOnlyDiskIsTheMachinesFault) {
   const TemporaryFolder folder;
   std::ofstream(folder.path() / "file") << "x";
-  EXPECT_THROW(write_shard(folder.path() / "file" / "below", 0, {}), InfrastructureError);
+  const auto write = [&] { write_shard(folder.path() / "file" / "below", 0, {}); };
+  EXPECT_THROW(write(), InfrastructureError);
 }
 
 }  // namespace
