@@ -101,7 +101,7 @@ TEST(LrSchedule, TablesOfTheSpecification) {
               {.5, 1, 1, 1, 1, 1, 1, .55, .3636, .2206});
 }
 
-class Rows : public DataSource {  // one token per row, its number
+class NumberedRows : public DataSource {  // one token per row, its number
  public:
   int64_t vocabulary() const override { return 64; }
   std::string fingerprint() const override { return {}; }
@@ -118,7 +118,7 @@ std::multiset<int64_t> rows_of_step(int64_t ranks, int64_t step) {
   for (int rank = 0; rank < ranks; ++rank) {
     MeshDegrees degrees;
     degrees.dp_replicate = ranks;
-    const Batches batches(std::make_shared<Rows>(),
+    const Batches batches(std::make_shared<NumberedRows>(),
                           {.global_batch = 8, .micro_batch = 2, .seq_len = 1}, Mesh(degrees, rank),
                           {}, 3, at::kCPU);
     for (const Microbatch& micro : batches.train(step).microbatches) {
@@ -143,8 +143,8 @@ TEST(Batches, AnEpochVisitsEveryRowOnce) {
 
 TEST(Batches, RefusesABatchThatDoesNotDivide) {
   EXPECT_THROW(
-      Batches(std::make_shared<Rows>(), {.global_batch = 8, .micro_batch = 3, .seq_len = 1}, Mesh(),
-              {}, 1, at::kCPU),
+      Batches(std::make_shared<NumberedRows>(), {.global_batch = 8, .micro_batch = 3, .seq_len = 1},
+              Mesh(), {}, 1, at::kCPU),
       Error);
 }
 
