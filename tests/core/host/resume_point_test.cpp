@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "assay/error.h"
+
 #include "tests/core/checkpoint/saved.h"
 
 namespace assay::host {
