@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "assay/error.h"
-
 #include "core/checkpoint/safetensors.h"
 #include "tests/core/checkpoint/saved.h"
 
