@@ -397,8 +397,8 @@ TEST(CheckpointRefuses, AFlippedByteOnEveryRankThoughOneReadsIt) {
   const Layout& zero1 = layouts()[2];
   const fs::path copy = scratch("flipped") / "step-00000003";
   fs::copy(saved_on(zero1).checkpoint, copy, fs::copy_options::recursive);
-  const auto& tensor = checkpoint::read_manifest(copy).tensors.at("optim/m/lm_head.weight");
-  const checkpoint::Chunk chunk = tensor.chunks.at(1);
+  const checkpoint::Manifest manifest = checkpoint::read_manifest(copy);
+  const checkpoint::Chunk chunk = manifest.tensors.at("optim/m/lm_head.weight").chunks.at(1);
   {
     std::fstream file(copy / chunk.file, std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(static_cast<std::streamoff>(chunk.offset) + 11);
