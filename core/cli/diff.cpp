@@ -40,7 +40,8 @@ struct TracedRun {
 
 TracedRun read_run(const store::Reader& reader, int64_t run_id) {
   const store::Table row = reader.query(
-      "SELECT c.config, (SELECT max(attempt_id) FROM attempts a WHERE a.run_id = r.run_id) attempt,"
+      "SELECT c.config_json, (SELECT max(attempt_id) FROM attempts a WHERE a.run_id = r.run_id) "
+      "attempt,"
       " (SELECT slug FROM study_cells s WHERE s.cell_id = r.cell_id ORDER BY study_id DESC LIMIT 1)"
       " slug FROM runs r JOIN cells c USING(cell_id) WHERE r.run_id = ?1",
       {run_id});
@@ -50,7 +51,7 @@ TracedRun read_run(const store::Reader& reader, int64_t run_id) {
         "assay status lists them");
   }
   TracedRun run{.run_id = run_id, .slug = text(row.at(0, "slug")).value_or("?")};
-  run.mesh = json::parse(*text(row.at(0, "config"))).value("mesh", json::object());
+  run.mesh = json::parse(*text(row.at(0, "config_json"))).value("mesh", json::object());
   const auto attempt = integer(row.at(0, "attempt"));
   if (!attempt) throw Error("run " + std::to_string(run_id) + " has not started");
   const store::Table rows = reader.query(
@@ -107,8 +108,8 @@ std::string as_text(const TraceComparison& result, const TracedRun& a, const Tra
   } else {
     out += "no difference\n";
   }
-  out += fmt::format("{} points {} agree within {:g} (largest gap {:.3g})\n",
-                     result.compared - (result.first ? 1 : 0), result.first ? "before it" : "",
+  out += fmt::format("{} points{} agree within {:g} (largest gap {:.3g})\n",
+                     result.compared - (result.first ? 1 : 0), result.first ? " before it" : "",
                      tolerance, result.largest_gap);
   if (!result.one_sided.empty()) {
     out += fmt::format("{} points are in one run only, the first: {}\n", result.one_sided.size(),

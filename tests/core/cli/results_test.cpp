@@ -296,6 +296,15 @@ TEST_F(Results, SqlIsReadOnlyAndNamesMistakes) {
             std::string::npos);
 }
 
+TEST_F(Results, DiffNeedsTracedRuns) {
+  const Answer untraced = run({"diff", "1", "2"});
+  EXPECT_EQ(untraced.code, 2);
+  EXPECT_NE(untraced.err.find("run 1 ("), std::string::npos) << untraced.err;
+  EXPECT_NE(untraced.err.find("train.trace=blocks"), std::string::npos) << untraced.err;
+  EXPECT_NE(run({"diff", "1", "999"}).err.find("no trace"), std::string::npos);
+  EXPECT_NE(run({"diff", "999", "1"}).err.find("there is no run 999"), std::string::npos);
+}
+
 TEST_F(Results, LogShowsTheEndOfTheRanksOutput) {
   const fs::path log = folder_ / "rank0.log";
   std::ofstream(log) << "one\ntwo\nthree\n";
