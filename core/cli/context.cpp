@@ -177,6 +177,8 @@ void add_commands(CLI::App& app, Context& context) {
   add_log(app, context);
   add_compare(app, context);
   add_diff(app, context);
+  add_replay(app, context);
+  add_explain(app, context);
   add_gate(app, context);
   add_report(app, context);
   add_history(app, context);
@@ -188,6 +190,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_checkpoint(app, context);
   add_plugins(app, context);
   add_schedule(app, context);
+  add_selftest(app, context);
   add_doctor(app, context);
   add_completion(app, context);
 }

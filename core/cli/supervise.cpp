@@ -115,6 +115,17 @@ void add_supervise_flags(CLI::App& command, SuperviseFlags& flags) {
   command.add_flag("--strict-oom", flags.strict_oom, "Running out of memory makes the exit code 1");
 }
 
+void supervise_runs(store::Store& store, int64_t study_id, const std::string& study,
+                    const grid::RunKeys& keys, std::vector<int64_t> runs, Context& context) {
+  Progress progress(*context.out, *context.err, style_of(context));
+  host::SupervisorOptions options = options_of(store, study_id, keys, {});
+  options.study = study;
+  options.runs = std::move(runs);
+  const host::SupervisorResult result = host::Supervisor(store, options, progress).run();
+  context.exit_code = result.exit_code;
+  progress.finish(result.totals, result.exit_code);
+}
+
 void supervise(store::Store& store, int64_t study_id, const std::string& study, grid::RunKeys keys,
                const SuperviseFlags& flags, Context& context) {
   if (flags.devices > 0) keys.devices = flags.devices;

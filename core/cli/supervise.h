@@ -33,4 +33,8 @@ void add_supervise_flags(CLI::App& command, SuperviseFlags& flags);
 void supervise(store::Store& store, int64_t study_id, const std::string& study, grid::RunKeys keys,
                const SuperviseFlags& flags, Context& context);
 
+/// The same for these runs alone, whatever their purpose; no table.
+void supervise_runs(store::Store& store, int64_t study_id, const std::string& study,
+                    const grid::RunKeys& keys, std::vector<int64_t> runs, Context& context);
+
 }  // namespace assay::cli

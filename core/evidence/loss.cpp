@@ -247,6 +247,19 @@ Margin loss_margin(const store::Reader& reader, const Arm& base, const Design& d
   return margin;
 }
 
+Verdict judge_again(const store::Reader& reader, Tier tier, const RunRecord& run,
+                    const RunRecord& again) {
+  if (tier == Tier::t0) return judge_bits(load_bits(reader, run), load_bits(reader, again));
+  const json config = config_of(reader, run.cell_id);
+  if (tier == Tier::t1) {
+    return judge_envelope(load_bits(reader, run), perturbed_runs(reader, run.cell_id),
+                          load_bits(reader, again), epsilon_of(config));
+  }
+  const auto seed = config.value("seed", int64_t{0});
+  const Arm arm{.config_json = config.dump(), .seeds = {{.seed = seed, .cell_id = run.cell_id}}};
+  return judge_t2(reader, arm, {}, {{.seed = seed, .base = run, .candidate = again}});
+}
+
 std::vector<Verdict> loss_verdicts(const store::Reader& reader, const Arm& base,
                                    const Arm& candidate, const Design& design) {
   if (design.tier.tier == Tier::none) return {};

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/evidence/assess.h"
+#include "core/evidence/run_record.h"
 
 namespace assay::evidence {
 
@@ -13,6 +14,11 @@ namespace assay::evidence {
 /// `loss_at_equal_time` (differences over seeds) and `tokens_to_target` (a log ratio of medians).
 std::vector<Verdict> loss_verdicts(const store::Reader& reader, const Arm& base,
                                    const Arm& candidate, const Design& design);
+
+/// A run and its repetition: T0 bits, T1 within the envelope of the run's perturbed relatives, T2
+/// parity of the final losses as one seed (never shown by one alone).
+Verdict judge_again(const store::Reader& reader, Tier tier, const RunRecord& run,
+                    const RunRecord& again);
 
 /// Margin of the design, else 1 % of the steps times the exchange rate of the baseline's recipe,
 /// measured on cells of the database that differ from it only in a schedule 3 to 10 % shorter.

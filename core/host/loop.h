@@ -46,7 +46,9 @@ class Supervisor::Loop {
 
   // prepare
   void refuse_second_supervisor() const;
+  std::vector<StudyRun> meant_runs(const store::Reader& reader) const;
   void enqueue_runs();
+  void enqueue_named();
   void enqueue_pairs(const store::Reader& reader);
   void enqueue(StudyRun run);
   void check_devices() const;

@@ -125,7 +125,23 @@ void Supervisor::Loop::refuse_second_supervisor() const {
   }
 }
 
+/// What this session is about: the named runs, or those of the study with its pairs.
+std::vector<StudyRun> Supervisor::Loop::meant_runs(const store::Reader& reader) const {
+  if (!options_.runs.empty()) return named_runs(reader, options_.study_id, options_.runs);
+  std::vector<StudyRun> meant;
+  for (StudyRun& run : study_runs(reader, options_.study_id, env_.machine_id)) {
+    if (!options_.select || options_.select(run.run)) meant.push_back(std::move(run));
+  }
+  for (PairRuns& pair : pair_runs(reader, options_.study_id, env_.machine_id)) {
+    for (StudyRun* run : {&pair.first, &pair.second}) {
+      if (!options_.select || options_.select(run->run)) meant.push_back(std::move(*run));
+    }
+  }
+  return meant;
+}
+
 void Supervisor::Loop::enqueue_runs() {
+  if (!options_.runs.empty()) return enqueue_named();
   store_.ensure_runs(options_.study_id, env_.machine_id);
   const store::Reader reader(store_.file());
   for (StudyRun& run : study_runs(reader, options_.study_id, env_.machine_id)) {
@@ -133,6 +149,15 @@ void Supervisor::Loop::enqueue_runs() {
     if (contains(options_.only, run.state)) enqueue(std::move(run));
   }
   enqueue_pairs(reader);
+  totals_.runs = static_cast<int64_t>(waiting_.size());
+  update_totals();
+}
+
+void Supervisor::Loop::enqueue_named() {
+  const store::Reader reader(store_.file());
+  for (StudyRun& run : named_runs(reader, options_.study_id, options_.runs)) {
+    if (contains(options_.only, run.state)) enqueue(std::move(run));
+  }
   totals_.runs = static_cast<int64_t>(waiting_.size());
   update_totals();
 }
@@ -209,17 +234,9 @@ void Supervisor::Loop::check_resume_points() const {
 SupervisorResult Supervisor::Loop::finish() {
   ballast_.reset();
   const store::Reader reader(store_.file());
-  std::vector<StudyRun> meant;
-  for (StudyRun& run : study_runs(reader, options_.study_id, env_.machine_id)) {
-    if (!options_.select || options_.select(run.run)) meant.push_back(std::move(run));
-  }
-  for (PairRuns& pair : pair_runs(reader, options_.study_id, env_.machine_id)) {
-    for (StudyRun* run : {&pair.first, &pair.second}) {
-      if (!options_.select || options_.select(run->run)) meant.push_back(std::move(*run));
-    }
-  }
-  SupervisorResult result{.exit_code = exit_code(count_states(meant), options_.strict_oom),
-                          .totals = totals_};
+  SupervisorResult result{
+      .exit_code = exit_code(count_states(meant_runs(reader)), options_.strict_oom),
+      .totals = totals_};
   if (disk_full_) result.exit_code = kInfra;
   if (stop_signal_ == SIGINT) result.exit_code = kInterrupted;
   if (stop_signal_ == SIGTERM) result.exit_code = kTerminated;

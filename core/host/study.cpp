@@ -36,17 +36,7 @@ void store_plugins(store::Store& store, const grid::Plan& plan) {
   for (const grid::Cell& cell : plan.cells) {
     used.insert(cell.plugin_files.begin(), cell.plugin_files.end());
   }
-  for (const std::string& file : used) {
-    const Note note = parse_note(read_note_text(file, file), file);
-    const std::string id = note.components.empty() ? "" : note.components.front();
-    store.add_plugin({.name = note.plugin,
-                      .kind = id.substr(0, id.find('/')),
-                      .version = note.version,
-                      .abi = parse_integer(note.assay_api).value_or(0),
-                      .path = file,
-                      .sha256 = grid::cached_file_hash(file),
-                      .build_type = note.build});
-  }
+  for (const std::string& file : used) store_plugin(store, file);
 }
 
 json execution_json(const grid::RunKeys& keys) {
@@ -107,6 +97,18 @@ UsedPlugin find_plugin(const store::Reader& reader, const std::string& name,
 }
 
 }  // namespace
+
+int64_t store_plugin(store::Store& store, const std::filesystem::path& file) {
+  const Note note = parse_note(read_note_text(file, file.string()), file.string());
+  const std::string id = note.components.empty() ? "" : note.components.front();
+  return store.add_plugin({.name = note.plugin,
+                           .kind = id.substr(0, id.find('/')),
+                           .version = note.version,
+                           .abi = parse_integer(note.assay_api).value_or(0),
+                           .path = file.string(),
+                           .sha256 = grid::cached_file_hash(file),
+                           .build_type = note.build});
+}
 
 int64_t store_plan(store::Store& store, const grid::Plan& plan) {
   json resolved = json::parse(plan.resolved_json, nullptr, /*allow_exceptions=*/false);
@@ -171,6 +173,20 @@ std::vector<StudyRun> study_runs(const store::Reader& reader, int64_t study_id,
       "WHERE s.study_id=?1 AND r.machine_id=?2 AND r.purpose='measure' AND r.block=0 "
       "AND r.slot < s.repeats ORDER BY r.slot, s.ordinal",
       {store::Value(study_id), store::Value(machine_id)});
+  std::vector<StudyRun> runs;
+  for (size_t i = 0; i < table.rows.size(); ++i) runs.push_back(study_run_at(table, i));
+  return runs;
+}
+
+std::vector<StudyRun> named_runs(const store::Reader& reader, int64_t study_id,
+                                 std::span<const int64_t> run_ids) {
+  const json ids(std::vector<int64_t>(run_ids.begin(), run_ids.end()));
+  const auto table = reader.query(
+      "SELECT r.run_id, r.cell_id, r.slot, r.state, r.purpose, r.block, s.ordinal, s.slug,"
+      " c.config_json, c.binaries_json, (SELECT count(*) FROM attempts a WHERE a.run_id=r.run_id)"
+      " AS attempts FROM json_each(?2) j JOIN runs r ON r.run_id=j.value JOIN study_cells s ON"
+      " s.cell_id=r.cell_id AND s.study_id=?1 JOIN cells c ON c.cell_id=r.cell_id ORDER BY j.key",
+      {store::Value(study_id), store::Value(ids.dump())});
   std::vector<StudyRun> runs;
   for (size_t i = 0; i < table.rows.size(); ++i) runs.push_back(study_run_at(table, i));
   return runs;

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ namespace assay::host {
 /// Writes study, cells, axes, skips and the plugins that the cells use; its study_id. The
 /// execution keys travel in resolved_json under "execution", so that `resume` needs no file.
 int64_t store_plan(store::Store& store, const grid::Plan& plan);
+
+/// The row of a plugin file as it is now; its plugin_id. Throws DiagnosticError for no plugin.
+int64_t store_plugin(store::Store& store, const std::filesystem::path& file);
 
 /// The execution keys that store_plan() left in `resolved_json`.
 grid::RunKeys run_keys(const std::string& resolved_json);
@@ -34,6 +38,10 @@ StudyRun study_run_at(const store::Table& rows, size_t i);
 /// All runs of purpose `measure` of the study on this machine, in the order of execution.
 std::vector<StudyRun> study_runs(const store::Reader& reader, int64_t study_id,
                                  const std::string& machine_id);
+
+/// Runs of any purpose by their ids, in this order; those of cells outside the study are left out.
+std::vector<StudyRun> named_runs(const store::Reader& reader, int64_t study_id,
+                                 std::span<const int64_t> run_ids);
 
 /// How many runs are in which state.
 Totals count_states(const std::vector<StudyRun>& runs);

@@ -44,6 +44,8 @@ struct SupervisorOptions {
   std::string resume_from{};
   /// States to run; infra and killed runs are queued again. Others (`fail`, ...) only if named.
   std::vector<std::string> only = {"queued", "killed", "infra"};
+  /// These runs alone, whatever their purpose; empty = the measured runs and pairs of the study.
+  std::vector<int64_t> runs{};
   /// Which runs are meant (--filter); empty = all of the study.
   std::function<bool(const store::QueuedRun&)> select{};
 };

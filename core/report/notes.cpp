@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/units.h"
+#include "core/evidence/selftest.h"
 #include "core/report/rows.h"
 
 namespace assay::report {
@@ -171,6 +172,20 @@ std::string note_runs(const Model& model) {
   return parts.empty() ? "" : fmt::format("run ids: {}", list(parts));
 }
 
+/// False verdicts of the machines of the study, where they were measured.
+std::vector<std::string> notes_selftest(const Reader& reader, int64_t study_id) {
+  const Table machines = reader.query(
+      "SELECT DISTINCT r.machine_id FROM study_cells s JOIN runs r USING(cell_id) WHERE"
+      " s.study_id=?1 ORDER BY 1",
+      {study_id});
+  std::vector<std::string> notes;
+  for (size_t i = 0; i < machines.rows.size(); ++i) {
+    std::string note = evidence::selftest_note(reader, *text(machines.at(i, "machine_id")));
+    if (!note.empty()) notes.push_back(std::move(note));
+  }
+  return notes;
+}
+
 constexpr const char* kEnvironments =
     "SELECT DISTINCT e.machine_id, e.host, e.cpu_model, e.cpu_count, e.ram_bytes, e.device_model,"
     " e.device_count, e.driver, e.clock_policy, e.libtorch, e.compiler, e.build_type, e.sanitizer"
@@ -213,6 +228,7 @@ std::vector<std::string> make_footnotes(const Reader& reader, int64_t study_id, 
         note_plugins(reader, study_id), note_runs(model)}) {
     if (!note.empty()) notes.push_back(std::move(note));
   }
+  for (std::string& note : notes_selftest(reader, study_id)) notes.push_back(std::move(note));
   return notes;
 }
 

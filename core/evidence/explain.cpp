@@ -1,0 +1,185 @@
+// Splitting recorded steps, and medians over them.
+#include "core/evidence/explain.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "assay/error.h"
+#include "core/store/quantile.h"
+
+namespace assay::evidence {
+namespace {
+
+using store::integer;
+using store::real;
+using store::Table;
+using store::text;
+using store::Value;
+
+CommShares comm_shares(const store::Reader& reader, int64_t attempt_id) {
+  const Table rows = reader.query(
+      "SELECT phase, sum(exposed_s) s FROM collectives WHERE attempt_id=?1 AND phase IN('forward',"
+      "'backward','optimizer') GROUP BY phase",
+      {Value(attempt_id)});
+  CommShares shares;
+  for (size_t i = 0; i < rows.rows.size(); ++i) {
+    const std::string phase = *text(rows.at(i, "phase"));
+    double& share = phase == "forward"    ? shares.forward
+                    : phase == "backward" ? shares.backward
+                                          : shares.optimizer;
+    share = real(rows.at(i, "s")).value_or(0);
+  }
+  const double total = shares.forward + shares.backward + shares.optimizer;
+  if (total <= 0) return {};
+  return {shares.forward / total, shares.backward / total, shares.optimizer / total};
+}
+
+std::vector<GroupTraffic> traffic_of(const store::Reader& reader, int64_t attempt_id) {
+  const Table rows = reader.query(
+      "SELECT grp, op, phase, max(n) n, max(payload) payload, max(exposed) exposed FROM (SELECT"
+      " grp, op, phase, rank, sum(1.0*count/steps) n, sum(1.0*payload_bytes/steps) payload,"
+      " sum(exposed_s/steps) exposed FROM collectives WHERE attempt_id=?1 AND steps>0 AND phase IN"
+      "('forward','backward','optimizer') GROUP BY grp, op, phase, rank) GROUP BY grp, op, phase"
+      " ORDER BY grp, op, phase",
+      {Value(attempt_id)});
+  std::vector<GroupTraffic> traffic;
+  for (size_t i = 0; i < rows.rows.size(); ++i) {
+    traffic.push_back({.group = *text(rows.at(i, "grp")),
+                       .op = *text(rows.at(i, "op")),
+                       .phase = *text(rows.at(i, "phase")),
+                       .calls = *real(rows.at(i, "n")),
+                       .payload_bytes = *real(rows.at(i, "payload")),
+                       .exposed_s = real(rows.at(i, "exposed"))});
+  }
+  return traffic;
+}
+
+double median(std::vector<double> values) { return *store::quantile(std::move(values), 0.5); }
+
+/// A part that some step lacks is a part of the rest, in every step.
+void fold_partial(std::vector<StepSplit>& steps) {
+  for (const Part part : kParts) {
+    const bool whole = std::all_of(steps.begin(), steps.end(),
+                                   [&](const StepSplit& s) { return s.parts.contains(part); });
+    if (whole) continue;
+    for (StepSplit& step : steps) {
+      const auto found = step.parts.find(part);
+      if (found == step.parts.end()) continue;
+      step.parts[Part::rest] += found->second;
+      step.parts.erase(found);
+    }
+  }
+}
+
+std::map<Part, double> part_medians(const std::vector<StepSplit>& steps) {
+  std::map<Part, double> medians;
+  for (const auto& [part, unused] : steps.front().parts) {
+    std::vector<double> values;
+    for (const StepSplit& step : steps) values.push_back(step.parts.at(part));
+    medians[part] = median(std::move(values));
+  }
+  return medians;
+}
+
+}  // namespace
+
+const char* name_of(Part part) {
+  switch (part) {
+    case Part::data_wait:
+      return "data wait";
+    case Part::forward:
+      return "forward";
+    case Part::backward:
+      return "backward";
+    case Part::optimizer:
+      return "optimizer";
+    case Part::comm:
+      return "exposed comm.";
+    case Part::rest:
+      return "rest";
+  }
+  return "";
+}
+
+StepSplit split_step(double wall_s, const std::map<Part, double>& recorded,
+                     const CommShares& shares) {
+  StepSplit split{.wall_s = wall_s, .parts = recorded};
+  const auto comm = recorded.find(Part::comm);
+  double inside = 0;  // exposed communication that could be taken out of a recorded part
+  if (comm != recorded.end()) {
+    for (const auto& [part, share] :
+         {std::pair(Part::forward, shares.forward), std::pair(Part::backward, shares.backward),
+          std::pair(Part::optimizer, shares.optimizer)}) {
+      const auto found = split.parts.find(part);
+      if (found == split.parts.end()) continue;
+      found->second -= share * comm->second;
+      inside += share * comm->second;
+    }
+    split.parts[Part::comm] = inside;
+  }
+  const double known = std::accumulate(split.parts.begin(), split.parts.end(), 0.0,
+                                       [](double sum, const auto& p) { return sum + p.second; });
+  split.parts[Part::rest] = wall_s - known;
+  return split;
+}
+
+double Breakdown::parts_s() const {
+  return std::accumulate(parts.begin(), parts.end(), 0.0,
+                         [](double sum, const auto& p) { return sum + p.second; });
+}
+
+std::vector<StepSplit> used_splits(const store::Reader& reader, const RunRecord& run) {
+  if (!run.has_timing()) return {};
+  const CommShares shares = comm_shares(reader, run.attempt_id);
+  const Table rows = reader.query(
+      "SELECT t.step, t.rank, t.wall_s, t.data_wait_s, t.comm_exposed_s, f.value forward_s, b.value"
+      " backward_s, o.value optimizer_s FROM steps t"
+      " LEFT JOIN samples f ON f.attempt_id=t.attempt_id AND f.name='forward_s' AND f.rank=t.rank"
+      " AND f.step=t.step LEFT JOIN samples b ON b.attempt_id=t.attempt_id AND b.name='backward_s'"
+      " AND b.rank=t.rank AND b.step=t.step LEFT JOIN samples o ON o.attempt_id=t.attempt_id AND"
+      " o.name='optimizer_s' AND o.rank=t.rank AND o.step=t.step WHERE t.attempt_id=?1 AND"
+      " t.kind='steady' AND t.step BETWEEN ?2 AND ?3 ORDER BY t.step, t.wall_s DESC, t.rank",
+      {Value(run.attempt_id), Value(*run.steady_first),
+       Value(run.steady_last.value_or(INT64_MAX))});
+  std::vector<StepSplit> splits;
+  for (size_t i = 0; i < rows.rows.size(); ++i) {
+    const int64_t step = *integer(rows.at(i, "step"));
+    if (!splits.empty() && splits.back().step == step) continue;  // a faster rank
+    std::map<Part, double> recorded;
+    for (const auto& [part, column] :
+         {std::pair(Part::data_wait, "data_wait_s"), std::pair(Part::comm, "comm_exposed_s"),
+          std::pair(Part::forward, "forward_s"), std::pair(Part::backward, "backward_s"),
+          std::pair(Part::optimizer, "optimizer_s")}) {
+      if (const auto value = real(rows.at(i, column))) recorded[part] = *value;
+    }
+    splits.push_back(split_step(*real(rows.at(i, "wall_s")), recorded, shares));
+    splits.back().step = step;
+    splits.back().rank = *integer(rows.at(i, "rank"));
+  }
+  return splits;
+}
+
+Breakdown break_down(const store::Reader& reader, std::span<const RunRecord> runs) {
+  Breakdown result;
+  std::vector<StepSplit> steps;
+  for (const RunRecord& run : runs) {
+    const auto more = used_splits(reader, run);
+    if (more.empty()) continue;
+    if (result.runs.empty()) result.traffic = traffic_of(reader, run.attempt_id);
+    result.runs.push_back(run.run_id);
+    steps.insert(steps.end(), more.begin(), more.end());
+  }
+  if (steps.empty()) {
+    throw Error("no run has a timed step past its start",
+                "a run that ended well, with run.timed: true, is needed");
+  }
+  fold_partial(steps);
+  std::vector<double> wall_s;
+  for (const StepSplit& step : steps) wall_s.push_back(step.wall_s);
+  result.steps = static_cast<int64_t>(steps.size());
+  result.wall_s = median(std::move(wall_s));
+  result.parts = part_medians(steps);
+  return result;
+}
+
+}  // namespace assay::evidence

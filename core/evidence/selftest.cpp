@@ -1,0 +1,148 @@
+// Self-test figures: counts with their exact bounds, and blocks of stored A/A pairs.
+#include "core/evidence/selftest.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/math/distributions/binomial.hpp>
+#include <map>
+
+#include "core/evidence/run_record.h"
+#include "core/evidence/timing.h"
+
+namespace assay::evidence {
+namespace {
+
+using Binomial = boost::math::binomial_distribution<double>;
+using store::integer;
+using store::Table;
+using store::text;
+using store::Value;
+
+constexpr double kBoundAlpha = 0.05;
+constexpr int64_t kMicro = 1'000'000;
+
+/// The pairs of one block, and its own controls.
+std::vector<Pair> block_of(const std::vector<Pair>& pairs, const Design& design, int64_t block) {
+  std::vector<Pair> list;
+  for (const Pair& p : pairs) {
+    const int64_t size = p.stage == 0 ? design.control_pairs : design.pairs;
+    if (size > 0 && p.index / size == block) list.push_back(p);
+  }
+  return list;
+}
+
+bool measured(const Pair& p) { return p.value_a && p.value_b; }
+
+/// Planned pairs of the machine's runs in the study, with their values.
+std::vector<Pair> pairs_on(const store::Reader& reader, int64_t comparison_id,
+                           const std::string& machine_id, const Design& design) {
+  const Table rows = reader.query(
+      "SELECT DISTINCT run_id FROM runs JOIN pairs ON run_id IN (run_a, run_b) WHERE"
+      " comparison_id=?1 AND machine_id=?2",
+      {Value(comparison_id), Value(machine_id)});
+  std::vector<int64_t> ids;
+  for (size_t i = 0; i < rows.rows.size(); ++i) ids.push_back(*integer(rows.at(i, "run_id")));
+  const auto runs = load_runs(reader, ids);
+  std::vector<Pair> pairs = load_pairs(reader, comparison_id);
+  std::erase_if(pairs,
+                [&](const Pair& p) { return !runs.contains(p.run_a) || !runs.contains(p.run_b); });
+  measure_pairs(reader, runs, design, pairs);
+  return pairs;
+}
+
+}  // namespace
+
+void Tally95::add(Call call, bool counts) {
+  ++comparisons;
+  called += counts;
+  invalid += call == Call::invalid;
+}
+
+double Tally95::rate() const {
+  return comparisons == 0 ? 0 : static_cast<double>(called) / static_cast<double>(comparisons);
+}
+
+double Tally95::upper() const {
+  if (comparisons == 0) return 1;
+  return Binomial::find_upper_bound_on_p(static_cast<double>(comparisons),
+                                         static_cast<double>(called), kBoundAlpha);
+}
+
+double Tally95::lower() const {
+  if (comparisons == 0) return 0;
+  return Binomial::find_lower_bound_on_p(static_cast<double>(comparisons),
+                                         static_cast<double>(called), kBoundAlpha);
+}
+
+Design selftest_design() {
+  Design design;
+  design.baseline = design.candidate = kSelftestStudy;
+  design.tier.tier = Tier::none;  // equal builds: times alone are in question
+  return design;
+}
+
+Tally95 judge_blocks(const std::vector<Pair>& pairs, const Design& design, int64_t& open_pairs) {
+  Tally95 tally;
+  open_pairs = 0;
+  for (int64_t block = 0;; ++block) {
+    const std::vector<Pair> mine = block_of(pairs, design, block);
+    if (mine.empty()) return tally;
+    const auto done = std::count_if(mine.begin(), mine.end(), measured);
+    if (done < design.pairs + design.control_pairs) {
+      open_pairs += done;
+      continue;
+    }
+    const Verdict verdict = time_verdicts(mine, design).back();
+    tally.add(verdict.call, verdict.call == Call::faster || verdict.call == Call::slower);
+  }
+}
+
+std::vector<StoredSelftest> stored_selftests(const store::Reader& reader) {
+  const Table rows = reader.query(
+      "SELECT c.comparison_id, r.machine_id, max(a.ended_us) last_us FROM comparisons c JOIN "
+      "studies"
+      " s USING(study_id) JOIN pairs p USING(comparison_id) JOIN runs r ON r.run_id=p.run_b JOIN"
+      " attempts a USING(run_id) WHERE s.name=?1 GROUP BY c.comparison_id, r.machine_id ORDER BY"
+      " c.comparison_id",
+      {Value(kSelftestStudy)});
+  std::map<std::string, StoredSelftest> machines;
+  const Design design = selftest_design();
+  for (size_t i = 0; i < rows.rows.size(); ++i) {
+    const std::string machine = *text(rows.at(i, "machine_id"));
+    StoredSelftest& stored = machines[machine];
+    stored.machine_id = machine;
+    int64_t open = 0;
+    const Tally95 tally = judge_blocks(
+        pairs_on(reader, *integer(rows.at(i, "comparison_id")), machine, design), design, open);
+    stored.equal.comparisons += tally.comparisons;
+    stored.equal.called += tally.called;
+    stored.equal.invalid += tally.invalid;
+    stored.open_pairs += open;
+    stored.last_us = std::max(stored.last_us, integer(rows.at(i, "last_us")).value_or(0));
+  }
+  std::vector<StoredSelftest> list;
+  for (auto& [machine, stored] : machines) list.push_back(std::move(stored));
+  return list;
+}
+
+std::string tally_text(const Tally95& equal) {
+  std::string out =
+      fmt::format("{} of {} equal comparisons were called different (95 % bound {:.3f} %)",
+                  equal.called, equal.comparisons, 100 * equal.upper());
+  if (equal.invalid > 0) out += fmt::format(", {} blocks failed their control", equal.invalid);
+  return out;
+}
+
+std::string selftest_note(const store::Reader& reader, const std::string& machine_id) {
+  for (const StoredSelftest& stored : stored_selftests(reader)) {
+    if (stored.machine_id != machine_id || stored.equal.comparisons == 0) continue;
+    return fmt::format("self-test on this machine, last run {:%Y-%m-%d} UTC: {}",
+                       fmt::gmtime(static_cast<std::time_t>(stored.last_us / kMicro)),
+                       tally_text(stored.equal));
+  }
+  return "";
+}
+
+}  // namespace assay::evidence

@@ -1,0 +1,92 @@
+// Self-test: how often the verdict code is wrong about equal builds, and how often it finds work
+// that is there.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/evidence/design.h"
+#include "core/evidence/verdict.h"
+#include "core/store/reader.h"
+
+namespace assay::evidence {
+
+inline constexpr const char* kSelftestStudy = "selftest";
+inline constexpr double kSelftestBand = 0.005;  ///< most false verdicts of all comparisons
+inline constexpr double kSelftestPower = 0.90;  ///< of `compare` at +3 %, 20 pairs
+inline constexpr double kSelftestPowerAt = 0.03;
+inline constexpr int64_t kSelftestClaim = 600;  ///< clean comparisons that allow the claim
+
+/// Comparisons of one kind and what was called in them.
+struct Tally95 {
+  int64_t comparisons = 0;
+  int64_t called = 0;   ///< FASTER or SLOWER; of the gate: a confirmed SLOWER
+  int64_t invalid = 0;  ///< the block failed its own control: no verdict
+
+  void add(Call call, bool counts);
+  double rate() const;   ///< of all comparisons; 0 of none
+  double upper() const;  ///< Clopper-Pearson 95 % bound, one-sided; 1 of none
+  double lower() const;  ///< the same from below; 0 of none
+};
+
+/// Noise of a run's log time. Both have a white part of 1 %.
+enum class Noise {
+  drift,  ///< AR(1) over runs, coefficient .9, sd 2.5 %: a shared machine
+  heavy   ///< Student's t of 2.5 degrees of freedom, scale 1 %: a few wild runs
+};
+const char* name_of(Noise noise);
+
+struct SimulationSize {
+  int64_t equal = 2000;    ///< A/A comparisons
+  int64_t injected = 500;  ///< comparisons per size of extra work
+};
+
+/// One method under one noise.
+struct Simulated {
+  std::string method{};  ///< "compare", "gate"
+  Noise noise = Noise::drift;
+  int64_t pairs = 0;
+  Tally95 equal{};
+  struct Injected {
+    double work = 0;  ///< 0.03: the candidate needs 3 % more time
+    Tally95 found{};  ///< called: SLOWER
+  };
+  std::vector<Injected> injected{};
+
+  /// False verdicts within the band; of `compare` also the power at +3 %, where it was drawn.
+  bool within_band() const;
+};
+
+/// Draws pairs in the order in which the scheduler lays them out (ABBA, controls spread evenly) and
+/// judges them by time_verdicts() and two_stages(), as `compare` and `gate` do. The same seed gives
+/// the same figures on every machine.
+std::vector<Simulated> simulate_selftest(Noise noise, uint64_t seed, const SimulationSize& size,
+                                         const std::vector<double>& work);
+
+/// One pair of a comparison: the study of `selftest` holds one growing comparison of a cell with
+/// itself; every `design.pairs` pairs of it, with their own controls, are one A/A comparison.
+struct StoredSelftest {
+  std::string machine_id{};
+  Tally95 equal{};
+  int64_t open_pairs = 0;  ///< measured, of a comparison that is not whole yet
+  int64_t last_us = 0;     ///< end of the newest run
+};
+
+/// Design of the real comparisons: those of `compare`, a block of 20 pairs and 8 controls.
+Design selftest_design();
+
+/// Splits pairs and controls into blocks and judges each whole one.
+Tally95 judge_blocks(const std::vector<Pair>& pairs, const Design& design, int64_t& open_pairs);
+
+/// Per machine; empty without a study `selftest`.
+std::vector<StoredSelftest> stored_selftests(const store::Reader& reader);
+
+/// "0 of 12 equal comparisons were called different (95 % bound 22.1 %)".
+std::string tally_text(const Tally95& equal);
+
+/// "self-test on this machine, 2026-11-30: ..."; empty for another machine or nothing measured.
+std::string selftest_note(const store::Reader& reader, const std::string& machine_id);
+
+}  // namespace assay::evidence
