@@ -14,6 +14,8 @@
 
 namespace assay::grid {
 
+struct Binaries;
+
 /// A value of one option, ready for expressions and for the canonical JSON.
 struct Typed {
   OptionValue option{};

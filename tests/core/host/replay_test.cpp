@@ -157,7 +157,7 @@ TEST(Replay, SaysWhatDiffersAndLowersTheTierForOtherKernels) {
 }
 
 TEST(Replay, AFailedRunIsRepeatedToo) {
-  ReplayStudy study({{"behaviour", "throw"}});
+  ReplayStudy study(nlohmann::json{{"behaviour", "throw"}});
   study.run();
   ASSERT_EQ(study.plan().state, "fail");
   study.replay();
