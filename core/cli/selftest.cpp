@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -23,6 +24,7 @@
 namespace assay::cli {
 namespace {
 
+using evidence::Injected;
 using evidence::Noise;
 using evidence::Simulated;
 using evidence::StoredSelftest;
@@ -30,8 +32,7 @@ using nlohmann::json;
 using std::chrono::steady_clock;
 
 constexpr int kOutside = 1, kNothingMeasured = 4, kStopped = 128;
-constexpr const char* kNoInjection =
-    "power on this machine: not measured (a recipe has no knob that adds a known share of work)";
+constexpr const char* kNoInjection = "power on this machine: not measured yet";
 const std::set<std::string> kNoises = {"drift", "heavy"};
 
 struct SelftestArguments {
@@ -58,23 +59,25 @@ std::string simulated_text(const Simulated& s) {
                   s.method, name_of(s.noise), s.equal.called, s.equal.comparisons,
                   100 * s.equal.rate(), 100 * s.equal.upper());
   out += fmt::format(", {} failed their control\n", s.equal.invalid);
-  for (const Simulated::Injected& i : s.injected) {
-    out += fmt::format(
-        "                +{:g} % work: found in {} of {}, {:.1f} % (at least {:.1f} %)\n",
-        100 * i.work, i.found.called, i.found.comparisons, 100 * i.found.rate(),
-        100 * i.found.lower());
-  }
+  for (const Injected& i : s.injected) out += "                " + injected_text(i) + "\n";
   return out;
 }
 
-json simulated_json(const Simulated& s) {
-  json injected = json::array();
-  for (const Simulated::Injected& i : s.injected) {
-    injected.push_back({{"work", i.work}, {"found", tally_json(i.found)}});
+json injected_json(const std::vector<Injected>& injected) {
+  json list = json::array();
+  for (const Injected& i : injected) {
+    list.push_back({{"work", i.work}, {"found", tally_json(i.found)}, {"changes", i.changes}});
   }
-  return {{"method", s.method},   {"noise", name_of(s.noise)},
-          {"pairs", s.pairs},     {"equal", tally_json(s.equal)},
-          {"injected", injected}, {"within_band", s.within_band()}};
+  return list;
+}
+
+json simulated_json(const Simulated& s) {
+  return {{"method", s.method},
+          {"noise", name_of(s.noise)},
+          {"pairs", s.pairs},
+          {"equal", tally_json(s.equal)},
+          {"injected", injected_json(s.injected)},
+          {"within_band", s.within_band()}};
 }
 
 void simulate(const SelftestArguments& arguments, Context& context) {
@@ -115,6 +118,11 @@ std::string machine_here(const Context& context) {
   return host::this_env(context.binaries().libtorch).machine_id;
 }
 
+bool any_injected(const StoredSelftest& stored) {
+  return std::any_of(stored.injected.begin(), stored.injected.end(),
+                     [](const Injected& i) { return i.found.comparisons > 0; });
+}
+
 void report(Context& context) {
   const store::Reader reader(context.database);
   StoredSelftest here;
@@ -125,20 +133,20 @@ void report(Context& context) {
   if (context.json) {
     *context.out << json{{"schema_version", 1},        {"simulated", false},
                          {"equal", tally_json(equal)}, {"open_pairs", here.open_pairs},
-                         {"last_us", here.last_us},    {"injected", json::array()}}
+                         {"last_us", here.last_us},    {"injected", injected_json(here.injected)}}
                         .dump()
                  << "\n";
   } else if (equal.comparisons == 0) {
     *context.out << "no comparison is whole yet: " << here.open_pairs
                  << " pairs of 28 (20 and 8 controls) are measured\n";
   } else {
-    *context.out << evidence::selftest_note(reader, here.machine_id) << "\n";
+    *context.out << evidence::selftest_note(reader, here.machine_id, "\n  ") << "\n";
     if (equal.comparisons - equal.invalid < evidence::kSelftestClaim) {
       *context.out << "a rate of at most 0.5 % is claimed from " << evidence::kSelftestClaim
                    << " comparisons on; run this again to add some\n";
     }
   }
-  if (!context.json) *context.out << kNoInjection << "\n";
+  if (!context.json && !any_injected(here)) *context.out << kNoInjection << "\n";
   context.exit_code = equal.comparisons == 0                   ? kNothingMeasured
                       : equal.rate() > evidence::kSelftestBand ? kOutside
                                                                : 0;
@@ -150,10 +158,9 @@ store::StudyInfo selftest_study(store::Store& store, const SelftestArguments& ar
   if (!arguments.file.empty()) {
     const grid::Plan plan = grid::plan(plan_request(context, arguments.file));
     *context.err << render(plan.diagnostics);
-    if (plan.study != evidence::kSelftestStudy || plan.cells.size() != 1) {
-      throw Error("'" + arguments.file.string() +
-                      "' must be a study named 'selftest' of one cell; it is '" + plan.study +
-                      "' of " + std::to_string(plan.cells.size()),
+    if (plan.study != evidence::kSelftestStudy) {
+      throw Error("'" + arguments.file.string() + "' must be a study named 'selftest', not '" +
+                      plan.study + "'",
                   "see experiments/selftest.yaml");
     }
     host::store_plan(store, plan);
@@ -205,9 +212,9 @@ void selftest(const SelftestArguments& arguments, Context& context) {
 void add_selftest(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<SelftestArguments>();
   CLI::App* command = app.add_subcommand(
-      "selftest", "How often verdicts are wrong: a cell against itself, or drawn noise");
-  command->add_option("file", arguments->file,
-                      "Study 'selftest' of one cell (default: the stored one)");
+      "selftest",
+      "How often verdicts are wrong: a cell against itself and more work, or drawn noise");
+  command->add_option("file", arguments->file, "Study 'selftest' (default: the stored one)");
   command->add_option("--budget", arguments->budget, "Run comparisons until then; they accumulate")
       ->type_name("TIME");
   command->add_flag("--last", arguments->last, "Show the stored figures of this machine");

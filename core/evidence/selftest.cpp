@@ -6,10 +6,14 @@
 
 #include <algorithm>
 #include <boost/math/distributions/binomial.hpp>
+#include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 
+#include "assay/error.h"
 #include "core/evidence/run_record.h"
 #include "core/evidence/timing.h"
+#include "core/store/quantile.h"
 
 namespace assay::evidence {
 namespace {
@@ -83,29 +87,48 @@ Design selftest_design() {
   return design;
 }
 
-Tally95 judge_blocks(const std::vector<Pair>& pairs, const Design& design, int64_t& open_pairs) {
-  Tally95 tally;
+std::vector<Verdict> judge_blocks(const std::vector<Pair>& pairs, const Design& design,
+                                  int64_t& open_pairs) {
+  std::vector<Verdict> verdicts;
   open_pairs = 0;
   for (int64_t block = 0;; ++block) {
     const std::vector<Pair> mine = block_of(pairs, design, block);
-    if (mine.empty()) return tally;
+    if (mine.empty()) return verdicts;
     const auto done = std::count_if(mine.begin(), mine.end(), measured);
     if (done < design.pairs + design.control_pairs) {
       open_pairs += done;
       continue;
     }
-    const Verdict verdict = time_verdicts(mine, design).back();
-    tally.add(verdict.call, verdict.call == Call::faster || verdict.call == Call::slower);
+    verdicts.push_back(time_verdicts(mine, design).back());
   }
+}
+
+double extra_work(const std::string& base_config, const std::string& candidate_config) {
+  auto base = nlohmann::json::parse(base_config);
+  auto candidate = nlohmann::json::parse(candidate_config);
+  const auto take = [](nlohmann::json& config) {
+    const auto batch = config.at("train").value("global_batch", int64_t{0});
+    config["train"].erase("global_batch");
+    config["train"].erase("grad_accum");  // follows from it
+    return static_cast<double>(batch);
+  };
+  const double a = take(base), b = take(candidate);
+  if (base != candidate || a <= 0 || b < a) {
+    throw Error(
+        "the cells of a self-test may differ only in train.global_batch, the first has least",
+        "see experiments/selftest.yaml");
+  }
+  return (b - a) / a;
 }
 
 std::vector<StoredSelftest> stored_selftests(const store::Reader& reader) {
   const Table rows = reader.query(
-      "SELECT c.comparison_id, r.machine_id, max(a.ended_us) last_us FROM comparisons c JOIN "
-      "studies"
-      " s USING(study_id) JOIN pairs p USING(comparison_id) JOIN runs r ON r.run_id=p.run_b JOIN"
-      " attempts a USING(run_id) WHERE s.name=?1 GROUP BY c.comparison_id, r.machine_id ORDER BY"
-      " c.comparison_id",
+      "SELECT c.comparison_id, r.machine_id, b.config_json base, d.config_json candidate,"
+      " max(a.ended_us) last_us FROM comparisons c JOIN studies s USING(study_id)"
+      " JOIN cells b ON b.cell_id=c.base_cell JOIN cells d ON d.cell_id=c.cand_cell"
+      " JOIN pairs p USING(comparison_id) JOIN runs r ON r.run_id=p.run_b"
+      " JOIN attempts a USING(run_id) WHERE s.name=?1 GROUP BY c.comparison_id, r.machine_id"
+      " ORDER BY c.comparison_id",
       {Value(kSelftestStudy)});
   std::map<std::string, StoredSelftest> machines;
   const Design design = selftest_design();
@@ -114,17 +137,34 @@ std::vector<StoredSelftest> stored_selftests(const store::Reader& reader) {
     StoredSelftest& stored = machines[machine];
     stored.machine_id = machine;
     int64_t open = 0;
-    const Tally95 tally = judge_blocks(
+    const auto verdicts = judge_blocks(
         pairs_on(reader, *integer(rows.at(i, "comparison_id")), machine, design), design, open);
-    stored.equal.comparisons += tally.comparisons;
-    stored.equal.called += tally.called;
-    stored.equal.invalid += tally.invalid;
+    stored.add(extra_work(*text(rows.at(i, "base")), *text(rows.at(i, "candidate"))), verdicts);
     stored.open_pairs += open;
     stored.last_us = std::max(stored.last_us, integer(rows.at(i, "last_us")).value_or(0));
   }
   std::vector<StoredSelftest> list;
-  for (auto& [machine, stored] : machines) list.push_back(std::move(stored));
+  for (auto& [machine, stored] : machines) {
+    std::sort(stored.injected.begin(), stored.injected.end(),
+              [](const Injected& a, const Injected& b) { return a.work < b.work; });
+    list.push_back(std::move(stored));
+  }
   return list;
+}
+
+void StoredSelftest::add(double work, const std::vector<Verdict>& verdicts) {
+  if (work == 0) {
+    for (const Verdict& v : verdicts) {
+      equal.add(v.call, v.call == Call::faster || v.call == Call::slower);
+    }
+    return;
+  }
+  Injected more{.work = work};
+  for (const Verdict& v : verdicts) {
+    more.found.add(v.call, v.call == Call::slower);
+    if (v.change()) more.changes.push_back(*v.change());
+  }
+  injected.push_back(std::move(more));
 }
 
 std::string tally_text(const Tally95& equal) {
@@ -135,12 +175,28 @@ std::string tally_text(const Tally95& equal) {
   return out;
 }
 
-std::string selftest_note(const store::Reader& reader, const std::string& machine_id) {
+std::string injected_text(const Injected& injected) {
+  const Tally95& found = injected.found;
+  std::string out = fmt::format("+{:g} % work: found in {} of {}, {:.1f} % (at least {:.1f} %)",
+                                std::round(1e4 * injected.work) / 100, found.called,
+                                found.comparisons, 100 * found.rate(), 100 * found.lower());
+  if (!injected.changes.empty()) {
+    out += fmt::format(", step time {:+.1f} %", 100 * *store::quantile(injected.changes, 0.5));
+  }
+  return out;
+}
+
+std::string selftest_note(const store::Reader& reader, const std::string& machine_id,
+                          const std::string& separator) {
   for (const StoredSelftest& stored : stored_selftests(reader)) {
     if (stored.machine_id != machine_id || stored.equal.comparisons == 0) continue;
-    return fmt::format("self-test on this machine, last run {:%Y-%m-%d} UTC: {}",
-                       fmt::gmtime(static_cast<std::time_t>(stored.last_us / kMicro)),
-                       tally_text(stored.equal));
+    std::string note = fmt::format("self-test on this machine, last run {:%Y-%m-%d} UTC: {}",
+                                   fmt::gmtime(static_cast<std::time_t>(stored.last_us / kMicro)),
+                                   tally_text(stored.equal));
+    for (const Injected& i : stored.injected) {
+      if (i.found.comparisons > 0) note += separator + injected_text(i);
+    }
+    return note;
   }
   return "";
 }

@@ -43,16 +43,19 @@ struct SimulationSize {
   int64_t injected = 500;  ///< comparisons per size of extra work
 };
 
+/// Comparisons with a candidate that does more work.
+struct Injected {
+  double work = 0;                ///< 0.03: the candidate does 3 % more
+  Tally95 found{};                ///< called: SLOWER
+  std::vector<double> changes{};  ///< of step time, a share per comparison; empty if drawn
+};
+
 /// One method under one noise.
 struct Simulated {
   std::string method{};  ///< "compare", "gate"
   Noise noise = Noise::drift;
   int64_t pairs = 0;
   Tally95 equal{};
-  struct Injected {
-    double work = 0;  ///< 0.03: the candidate needs 3 % more time
-    Tally95 found{};  ///< called: SLOWER
-  };
   std::vector<Injected> injected{};
 
   /// False verdicts within the band; of `compare` also the power at +3 %, where it was drawn.
@@ -65,20 +68,29 @@ struct Simulated {
 std::vector<Simulated> simulate_selftest(Noise noise, uint64_t seed, const SimulationSize& size,
                                          const std::vector<double>& work);
 
-/// One pair of a comparison: the study of `selftest` holds one growing comparison of a cell with
-/// itself; every `design.pairs` pairs of it, with their own controls, are one A/A comparison.
+/// The study `selftest` holds a growing comparison of its base cell with itself, and one with each
+/// cell that does more work; every `design.pairs` pairs, with their own controls, are a comparison.
 struct StoredSelftest {
   std::string machine_id{};
   Tally95 equal{};
-  int64_t open_pairs = 0;  ///< measured, of a comparison that is not whole yet
-  int64_t last_us = 0;     ///< end of the newest run
+  std::vector<Injected> injected{};  ///< by work, ascending
+  int64_t open_pairs = 0;            ///< measured, of a comparison that is not whole yet
+  int64_t last_us = 0;               ///< end of the newest run
+
+  /// Counts the verdicts of comparisons whose candidate does that much more work.
+  void add(double work, const std::vector<Verdict>& verdicts);
 };
 
 /// Design of the real comparisons: those of `compare`, a block of 20 pairs and 8 controls.
 Design selftest_design();
 
-/// Splits pairs and controls into blocks and judges each whole one.
-Tally95 judge_blocks(const std::vector<Pair>& pairs, const Design& design, int64_t& open_pairs);
+/// Splits pairs and controls into blocks and gives the verdict of each whole one.
+std::vector<Verdict> judge_blocks(const std::vector<Pair>& pairs, const Design& design,
+                                  int64_t& open_pairs);
+
+/// How much more work the candidate's steps do: both configurations are equal but for
+/// `train.global_batch`, which counts microbatches of equal size. Throws Error if they are not.
+double extra_work(const std::string& base_config, const std::string& candidate_config);
 
 /// Per machine; empty without a study `selftest`.
 std::vector<StoredSelftest> stored_selftests(const store::Reader& reader);
@@ -86,7 +98,11 @@ std::vector<StoredSelftest> stored_selftests(const store::Reader& reader);
 /// "0 of 12 equal comparisons were called different (95 % bound 22.1 %)".
 std::string tally_text(const Tally95& equal);
 
+/// "+3 % work: found in 4 of 5, 80.0 % (at least 34.3 %), step time +2.9 %".
+std::string injected_text(const Injected& injected);
+
 /// "self-test on this machine, 2026-11-30: ..."; empty for another machine or nothing measured.
-std::string selftest_note(const store::Reader& reader, const std::string& machine_id);
+std::string selftest_note(const store::Reader& reader, const std::string& machine_id,
+                          const std::string& separator = "; ");
 
 }  // namespace assay::evidence

@@ -90,7 +90,7 @@ Simulated simulate(const std::string& method, Noise noise, uint64_t seed,
     result.equal.add(call, call == Call::slower || (!gate && call == Call::faster));
   }
   for (const double w : work) {
-    Simulated::Injected injected{.work = w};
+    Injected injected{.work = w};
     for (int64_t i = 0; i < size.injected; ++i) {
       const Call call = judge(w);
       injected.found.add(call, call == Call::slower);

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
+#include "assay/error.h"
 #include "tests/core/store/sample_study.h"
 
 namespace assay::evidence {
@@ -80,17 +82,20 @@ std::vector<Pair> blocks(const std::vector<double>& changes) {
 
 TEST(Blocks, EveryTwentyPairsAreOneComparison) {
   int64_t open = -1;
-  const Tally95 tally = judge_blocks(blocks({0, 0.03, 0}), selftest_design(), open);
-  EXPECT_EQ(tally.comparisons, 3);
-  EXPECT_EQ(tally.called, 1);
+  const auto verdicts = judge_blocks(blocks({0, 0.03, 0}), selftest_design(), open);
   EXPECT_EQ(open, 0);
+  StoredSelftest stored;
+  stored.add(0, verdicts);
+  EXPECT_EQ(stored.equal.comparisons, 3);
+  EXPECT_EQ(stored.equal.called, 1);
+  EXPECT_TRUE(stored.injected.empty());
 }
 
 TEST(Blocks, AnUnfinishedOneIsOpenNotCounted) {
   auto pairs = blocks({0, 0});
   pairs.back().value_b.reset();
   int64_t open = 0;
-  EXPECT_EQ(judge_blocks(pairs, selftest_design(), open).comparisons, 1);
+  EXPECT_EQ(judge_blocks(pairs, selftest_design(), open).size(), 1u);
   EXPECT_EQ(open, 27);
 }
 
@@ -100,9 +105,34 @@ TEST(Blocks, AFailedControlIsCountedApart) {
     if (p.stage == 0) *p.value_b += 0.03;
   }
   int64_t open = 0;
-  const Tally95 tally = judge_blocks(pairs, selftest_design(), open);
-  EXPECT_EQ(tally.invalid, 1);
-  EXPECT_EQ(tally.called, 0);
+  StoredSelftest stored;
+  stored.add(0, judge_blocks(pairs, selftest_design(), open));
+  EXPECT_EQ(stored.equal.invalid, 1);
+  EXPECT_EQ(stored.equal.called, 0);
+}
+
+TEST(Injection, CountsWhatWasFoundSlowerWithTheMedianChange) {
+  int64_t open = 0;
+  StoredSelftest stored;
+  stored.add(0.03, judge_blocks(blocks({0.03, 0, 0.029}), selftest_design(), open));
+  ASSERT_EQ(stored.injected.size(), 1u);
+  EXPECT_EQ(stored.equal.comparisons, 0);
+  EXPECT_EQ(stored.injected[0].found.called, 2);
+  // 2 of 3: the lower bound solves 3 p^2 - 2 p^3 = .05.
+  EXPECT_EQ(injected_text(stored.injected[0]),
+            "+3 % work: found in 2 of 3, 66.7 % (at least 13.5 %), step time +2.9 %");
+}
+
+TEST(Injection, IsTheShareOfMicrobatches) {
+  const auto config = [](int64_t batch, int64_t steps = 8) {
+    return nlohmann::json{
+        {"train", {{"global_batch", batch}, {"grad_accum", batch}, {"steps", steps}}}}
+        .dump();
+  };
+  EXPECT_DOUBLE_EQ(extra_work(config(100), config(103)), 0.03);
+  EXPECT_EQ(extra_work(config(100), config(100)), 0);
+  EXPECT_THROW(extra_work(config(100), config(99)), Error);
+  EXPECT_THROW(extra_work(config(100), config(103, 9)), Error);
 }
 
 TEST(Stored, NothingIsSaidWithoutASelftest) {
