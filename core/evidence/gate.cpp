@@ -194,6 +194,13 @@ class CellGate {
   std::vector<GateFinding>& findings_;
 };
 
+bool measured(const std::vector<GateCell>& cells, const std::string& metric) {
+  return std::any_of(cells.begin(), cells.end(), [&](const GateCell& cell) {
+    return std::any_of(cell.candidate.begin(), cell.candidate.end(),
+                       [&](const auto& value) { return value.first == metric; });
+  });
+}
+
 }  // namespace
 
 std::vector<GateFinding> judge_gate(const GateRule& rule, const std::vector<GateCell>& cells,
@@ -209,7 +216,9 @@ std::vector<GateFinding> judge_gate(const GateRule& rule, const std::vector<Gate
     findings.push_back({.cell = "all cells",
                         .metric = metric,
                         .outcome = GateOutcome::nothing,
-                        .text = "listed in gate.metrics, measured in no cell"});
+                        .text = measured(cells, metric)
+                                    ? "no accepted value to hold it to: assay gate accept"
+                                    : "listed in gate.metrics, measured in no cell"});
   }
   return findings;
 }

@@ -64,6 +64,22 @@ TEST(Gate, AListedMetricMustHaveBeenMeasured) {
   EXPECT_EQ(outcome(cell(), {}, {{"metrics", {"wire_bytes"}}}), pass);
 }
 
+TEST(Gate, AFigureWithoutAcceptedValueSaysHowToAcceptIt) {
+  GateCell one_build = cell();
+  one_build.base.clear();
+  const GateRule rule = gate_rule({{"metrics", {"wire_bytes", "flops_per_token"}}});
+  const auto findings = judge_gate(rule, {one_build}, {}, false);
+  EXPECT_EQ(worst(findings), nothing);
+  const auto text = [&](const std::string& metric) {
+    for (const GateFinding& f : findings) {
+      if (f.metric == metric && f.cell == "all cells") return f.text;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(text("wire_bytes"), "no accepted value to hold it to: assay gate accept");
+  EXPECT_EQ(text("flops_per_token"), "listed in gate.metrics, measured in no cell");
+}
+
 TEST(Gate, CountsMayNotGrowAndPeaksHardly) {
   GateCell c = cell();
   set(c, "wire_bytes", 65);
