@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -27,7 +30,7 @@ using evidence::RunRecord;
 using nlohmann::json;
 
 constexpr double kMilli = 1e3;
-constexpr const char* kNotRecorded = "not recorded: compute by operation";
+constexpr size_t kOperators = 12;  ///< lines of the operators' table
 
 struct ExplainArguments {
   std::string a{}, b{}, study{};
@@ -123,6 +126,39 @@ std::string traffic_text(const char* name, const Breakdown& side) {
   return out;
 }
 
+/// The operators whose times differ most; calls as A and B made them.
+std::string operators_text(const Breakdown& a, const Breakdown& b) {
+  if (a.operators.empty() || b.operators.empty()) {
+    return "operators: not recorded (runs with train.warmup_steps of 2 or more record them)\n";
+  }
+  struct Line {
+    std::string name{};
+    evidence::OperatorTime a{}, b{};
+    double gap() const { return std::abs(b.self_s - a.self_s); }
+  };
+  std::map<std::string, Line> lines;
+  for (const auto& [name, time] : a.operators) lines[name].a = time;
+  for (const auto& [name, time] : b.operators) lines[name].b = time;
+  std::vector<Line> sorted;
+  for (auto& [name, line] : lines) {
+    line.name = name;
+    sorted.push_back(line);
+  }
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Line& x, const Line& y) { return x.gap() > y.gap(); });
+  std::string out =
+      "operators in one profiled warm-up step, own time; the ones that differ most\n" +
+      fmt::format("  {:<54}{:>8}{:>8}{:>10}{:>10}{:>10}\n", "ms", "calls A", "calls B", "A", "B",
+                  "B - A");
+  for (size_t i = 0; i < std::min(sorted.size(), kOperators); ++i) {
+    const Line& line = sorted[i];
+    out += fmt::format("  {:<54}{:>8.0f}{:>8.0f}{:>10.3f}{:>10.3f}{:>+10.3f}\n", line.name,
+                       line.a.calls, line.b.calls, kMilli * line.a.self_s, kMilli * line.b.self_s,
+                       kMilli * (line.b.self_s - line.a.self_s));
+  }
+  return out;
+}
+
 std::string head_text(const char* name, const Side& side) {
   return fmt::format("{}  {}   n = {} steps of {} run{}\n", name, side.label, side.breakdown.steps,
                      side.breakdown.runs.size(), side.breakdown.runs.size() == 1 ? "" : "s");
@@ -138,13 +174,15 @@ std::string as_text(const Side& a, const Side& b, const std::string& warning) {
                        "group", "operation", "phase", "calls", "payload B", "exposed ms");
     out += traffic;
   }
-  return out + kNotRecorded +
-         "; how exposed communication lies in each single step (its parts are "
-         "split by the run's totals)\n";
+  out += operators_text(a.breakdown, b.breakdown);
+  return out + "exposed communication of a single step is split by the run's totals\n";
 }
 
 json side_json(const Side& side) {
-  json parts = json::object(), traffic = json::array();
+  json parts = json::object(), traffic = json::array(), operators = json::object();
+  for (const auto& [name, time] : side.breakdown.operators) {
+    operators[name] = {{"calls", time.calls}, {"self_s", time.self_s}};
+  }
   for (const Part part : kParts) {
     const auto found = side.breakdown.parts.find(part);
     parts[name_of(part)] = found == side.breakdown.parts.end() ? json() : json(found->second);
@@ -163,7 +201,8 @@ json side_json(const Side& side) {
           {"step_s", side.breakdown.wall_s},
           {"parts_s", parts},
           {"sum_of_parts_s", side.breakdown.parts_s()},
-          {"traffic", traffic}};
+          {"traffic", traffic},
+          {"operators", operators}};
 }
 
 /// Timings of two machines say nothing about the recipes.
@@ -196,8 +235,7 @@ void explain(const ExplainArguments& arguments, Context& context) {
     *context.out << json{{"schema_version", 1},
                          {"a", side_json(a)},
                          {"b", side_json(b)},
-                         {"same_machine", machine_warning(a, b).empty()},
-                         {"not_recorded", kNotRecorded}}
+                         {"same_machine", machine_warning(a, b).empty()}}
                         .dump(2)
                  << "\n";
   } else {

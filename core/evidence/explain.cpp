@@ -54,6 +54,30 @@ std::vector<GroupTraffic> traffic_of(const store::Reader& reader, int64_t attemp
   return traffic;
 }
 
+constexpr const char* kOutside = "outside operators";
+
+/// Of one run, by name; what the step took beyond them is "outside operators".
+std::map<std::string, OperatorTime> operators_of(const store::Reader& reader, int64_t attempt_id) {
+  const Table rows = reader.query(
+      "SELECT s.name, s.value self_s, c.value calls, w.value step_s FROM metrics s JOIN metrics c "
+      "ON"
+      " c.attempt_id=s.attempt_id AND c.rank=s.rank AND c.name='op_calls.' || substr(s.name, 6)"
+      " JOIN metrics w ON w.attempt_id=s.attempt_id AND w.rank=s.rank AND w.name='op_step_s'"
+      " WHERE s.attempt_id=?1 AND s.name GLOB 'op_s.*' AND s.rank=(SELECT min(rank) FROM metrics"
+      " WHERE attempt_id=?1 AND name='op_step_s' AND rank>=0)",
+      {Value(attempt_id)});
+  std::map<std::string, OperatorTime> operators;
+  double inside = 0;
+  for (size_t i = 0; i < rows.rows.size(); ++i) {
+    const double self_s = *real(rows.at(i, "self_s"));
+    operators[text(rows.at(i, "name"))->substr(std::string("op_s.").size())] = {
+        .calls = *real(rows.at(i, "calls")), .self_s = self_s};
+    inside += self_s;
+  }
+  if (!operators.empty()) operators[kOutside].self_s = *real(rows.at(0, "step_s")) - inside;
+  return operators;
+}
+
 double median(std::vector<double> values) { return *store::quantile(std::move(values), 0.5); }
 
 /// A part that some step lacks is a part of the rest, in every step.
@@ -69,6 +93,23 @@ void fold_partial(std::vector<StepSplit>& steps) {
       step.parts.erase(found);
     }
   }
+}
+
+/// An operator that a run does not name is among its others.
+std::map<std::string, OperatorTime> operator_medians(
+    const std::vector<std::map<std::string, OperatorTime>>& runs) {
+  std::map<std::string, std::vector<double>> calls, self_s;
+  for (const auto& run : runs) {
+    for (const auto& [name, time] : run) {
+      calls[name].push_back(time.calls);
+      self_s[name].push_back(time.self_s);
+    }
+  }
+  std::map<std::string, OperatorTime> medians;
+  for (const auto& [name, values] : self_s) {
+    medians[name] = {.calls = median(calls[name]), .self_s = median(values)};
+  }
+  return medians;
 }
 
 std::map<Part, double> part_medians(const std::vector<StepSplit>& steps) {
@@ -162,9 +203,11 @@ std::vector<StepSplit> used_splits(const store::Reader& reader, const RunRecord&
 Breakdown break_down(const store::Reader& reader, std::span<const RunRecord> runs) {
   Breakdown result;
   std::vector<StepSplit> steps;
+  std::vector<std::map<std::string, OperatorTime>> operators;
   for (const RunRecord& run : runs) {
     const auto more = used_splits(reader, run);
     if (more.empty()) continue;
+    operators.push_back(operators_of(reader, run.attempt_id));
     if (result.runs.empty()) result.traffic = traffic_of(reader, run.attempt_id);
     result.runs.push_back(run.run_id);
     steps.insert(steps.end(), more.begin(), more.end());
@@ -179,6 +222,7 @@ Breakdown break_down(const store::Reader& reader, std::span<const RunRecord> run
   result.steps = static_cast<int64_t>(steps.size());
   result.wall_s = median(std::move(wall_s));
   result.parts = part_medians(steps);
+  result.operators = operator_medians(operators);
   return result;
 }
 

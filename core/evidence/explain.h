@@ -46,6 +46,11 @@ struct GroupTraffic {
   std::optional<double> exposed_s{};  ///< of the rank that waited longest
 };
 
+/// One operator in the profiled step (a warm-up step of the lowest rank), medians over runs.
+struct OperatorTime {
+  double calls = 0, self_s = 0;  ///< self: without the operators that it called
+};
+
 /// Used steps of some runs, pooled.
 struct Breakdown {
   std::vector<int64_t> runs{};
@@ -53,6 +58,8 @@ struct Breakdown {
   double wall_s = 0;               ///< median
   std::map<Part, double> parts{};  ///< medians; a part that any step lacks is absent
   std::vector<GroupTraffic> traffic{};
+  /// The slowest by name, "other", and "outside operators"; empty where no step was profiled.
+  std::map<std::string, OperatorTime> operators{};
 
   /// Sum of the parts' medians: equals wall_s but for what medians lose.
   double parts_s() const;

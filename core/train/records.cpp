@@ -19,6 +19,9 @@ namespace {
 
 using nlohmann::json;
 
+constexpr size_t kSlowest = 20;  ///< operators that are recorded by name
+constexpr double kNano = 1e-9;
+
 int64_t bits(double value) { return std::bit_cast<int64_t>(value); }
 
 /// How often the kernel took a core from this process: other work ran beside it.
@@ -128,7 +131,28 @@ void Records::sample(const char* name, int64_t step, double value) {
   reporter_.row({{"t", "samples"}, {"name", name}, {"step", step}, {"value", value}});
 }
 
-void Records::metric(const char* name, double value, const char* unit, const char* formula) {
+void Records::operators(const std::map<std::string, intercept::OpTotal>& totals, double step_s) {
+  using Named = std::pair<std::string, intercept::OpTotal>;
+  std::vector<Named> slowest(totals.begin(), totals.end());
+  std::sort(slowest.begin(), slowest.end(),
+            [](const Named& a, const Named& b) { return a.second.self_ns > b.second.self_ns; });
+  operations_ = 0;
+  for (const auto& [name, total] : slowest) *operations_ += total.calls;
+  intercept::OpTotal rest{};
+  for (size_t i = kSlowest; i < slowest.size(); ++i) {
+    rest.calls += slowest[i].second.calls;
+    rest.self_ns += slowest[i].second.self_ns;
+  }
+  slowest.resize(std::min(slowest.size(), kSlowest));
+  if (rest.calls > 0) slowest.emplace_back("other", rest);
+  for (const auto& [name, total] : slowest) {
+    metric("op_s." + name, static_cast<double>(total.self_ns) * kNano, "s", "op.v1");
+    metric("op_calls." + name, static_cast<double>(total.calls), "1", "op.v1");
+  }
+  metric("op_step_s", step_s, "s", "op.v1");
+}
+
+void Records::metric(const std::string& name, double value, const char* unit, const char* formula) {
   reporter_.row({{"t", "metrics"},
                  {"name", name},
                  {"value", value},
@@ -206,6 +230,7 @@ void Records::finish(int64_t steps) {
       {"numerics_only", a_.recipe.precision->numerics_only()},
       {"flops_per_token", a_.recipe.model->flops_per_token(a_.recipe.settings.batch.seq_len)}};
   facts["counters"] = a_.counters;
+  if (operations_) facts["operations"] = *operations_;
   const auto of_model = a_.recipe.model->facts();
   if (of_model.contains("force_balance")) facts["force_balance"] = of_model.at("force_balance");
   reporter_.row(facts);

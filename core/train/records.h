@@ -2,9 +2,11 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "core/intercept/host_allocator.h"
+#include "core/intercept/op_profile.h"
 #include "core/train/checkpointer.h"
 #include "core/train/reporter.h"
 #include "core/train/trainer.h"
@@ -30,7 +32,9 @@ class Records {
   void memory(const std::string& phase);
   /// Saved-activation bytes that the ledger counted; they are a part of phase `step`.
   void activations(int64_t bytes);
-  void metric(const char* name, double value, const char* unit, const char* formula);
+  /// Operator calls of one step that took `step_s`: their number, and the slowest by name.
+  void operators(const std::map<std::string, intercept::OpTotal>& totals, double step_s);
+  void metric(const std::string& name, double value, const char* unit, const char* formula);
   /// Collectives, counters, checksum of the weights.
   void finish(int64_t steps);
 
@@ -44,6 +48,7 @@ class Records {
   const int64_t first_;
   int64_t tokens_total_;
   int64_t activation_bytes_ = 0;
+  std::optional<int64_t> operations_{};  ///< operator calls of one step
   std::map<std::string, intercept::HostMemory> peaks_;
 };
 

@@ -9,6 +9,7 @@
 #include "core/base/clock.h"
 #include "core/checkpoint/folder.h"
 #include "core/intercept/host_allocator.h"
+#include "core/intercept/op_profile.h"
 #include "core/train/checkpoint.h"
 #include "core/train/checkpointer.h"
 #include "core/train/records.h"
@@ -87,9 +88,19 @@ class Run {
   }
 
  private:
-  // The ledger is open in the first step only: it is a warm-up step, and hooks cost time.
+  // Hooks cost time: the ledger is open in the first step only, and operators are counted in the
+  // second if both are warm-up steps.
+  StepResult measured_step(int64_t step) {
+    if (step != first_ + 1 || settings_.warmup_steps < 2)
+      return trainer_.step(step, step == first_);
+    const intercept::OpProfile profile;
+    StepResult result = trainer_.step(step);
+    records_.operators(profile.totals(), result.wall_s);
+    return result;
+  }
+
   void one_step(int64_t step) {
-    const StepResult result = trainer_.step(step, step == first_);
+    const StepResult result = measured_step(step);
     if (result.saved_activation_bytes >= 0) records_.activations(result.saved_activation_bytes);
     records_.step(step, result);
     records_.trace(step);

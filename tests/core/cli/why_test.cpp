@@ -49,7 +49,7 @@ TEST_F(Why, ExplainPutsTheSidesBesideEachOther) {
   const Answer answer = run({"explain", "bf16", "float8"});
   EXPECT_EQ(answer.code, 0) << answer.err;
   for (const char* words : {"A  bf16   n = ", "B  float8   n = ", "data wait", "exposed comm.",
-                            "rest", "sum of parts", "not recorded: compute by operation"}) {
+                            "rest", "sum of parts", "operators: not recorded"}) {
     EXPECT_TRUE(answer.says(words)) << words << "\n" << answer.out;
   }
 }

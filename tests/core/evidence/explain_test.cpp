@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "assay/error.h"
 #include "core/evidence/settle.h"
 #include "tests/core/store/sample_study.h"
@@ -53,7 +55,8 @@ TEST(SplitStep, WithoutSharesCommunicationStaysWhereItWas) {
 /// One settled run of the sample study whose backward pass takes `backward_s`.
 class Explain : public testing::Test {
  protected:
-  int64_t run(double backward_s, bool with_forward = true) {
+  int64_t run(double backward_s, bool with_forward = true,
+              const std::map<std::string, double>& metrics = {}) {
     const auto claim = sample_.claim().value();
     auto rows = store::spool_rows(claim.attempt_id, 0, 1);
     rows.pop_back();  // the close row stays the last
@@ -65,6 +68,13 @@ class Explain : public testing::Test {
       if (with_forward) add("forward_s", 0.02);
       add("backward_s", backward_s);
       add("optimizer_s", 0.005);
+    }
+    for (const auto& [name, value] : metrics) {
+      rows.push_back({{"t", "metrics"},
+                      {"name", name},
+                      {"value", value},
+                      {"unit", "s"},
+                      {"formula_id", "op.v1"}});
     }
     rows.push_back({{"t", "close"}, {"rows", rows.size()}, {"outcome", "ok"}});
     sample_.store.import_rows(claim.attempt_id, 0, "spool", rows, 1000);
@@ -109,6 +119,21 @@ TEST_F(Explain, TrafficIsPerStepAndGroup) {
   EXPECT_DOUBLE_EQ(b.traffic[0].calls, 2);
   EXPECT_DOUBLE_EQ(b.traffic[0].payload_bytes, 100);
   EXPECT_FALSE(b.traffic[0].exposed_s.has_value());
+}
+
+TEST_F(Explain, OperatorsAndWhatLiesOutsideThem) {
+  const Breakdown b = of(run(0.05, true,
+                             {{"op_s.aten::mm", 0.03},
+                              {"op_calls.aten::mm", 12},
+                              {"op_s.other", 0.01},
+                              {"op_calls.other", 40},
+                              {"op_step_s", 0.05}}));
+  ASSERT_EQ(b.operators.size(), 3u);
+  EXPECT_EQ(b.operators.at("aten::mm").calls, 12);
+  EXPECT_DOUBLE_EQ(b.operators.at("aten::mm").self_s, 0.03);
+  EXPECT_DOUBLE_EQ(b.operators.at("other").self_s, 0.01);
+  EXPECT_NEAR(b.operators.at("outside operators").self_s, 0.01, 1e-12);
+  EXPECT_TRUE(of(run(0.05)).operators.empty());
 }
 
 TEST_F(Explain, ARunWithoutStepsIsNoBreakdown) {

@@ -1,14 +1,18 @@
 // What core relies on of LibTorch's private parts: observers see every operator, hooks every saved
 // tensor, primitives pass gradients. If the pinned version changes one of these, this fails first.
+#include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <stdexcept>
 #include <string>
 
 #include "assay/primitive.h"
 #include "core/intercept/op_observer.h"
+#include "core/intercept/op_profile.h"
 #include "core/intercept/saved_hooks.h"
 #include "core/train/kernels.h"
 
@@ -95,6 +99,35 @@ TEST(OpObserver, AnExceptionLeavesTheScopeInOrder) {
       },
       std::runtime_error);
   EXPECT_TRUE(x.add(1).equal(at::ones({2}).mul(2)));
+}
+
+TEST(OpProfile, CountsForwardAndBackwardAndOnlyWhileAlive) {
+  const Tensor x = at::ones({64, 64}).requires_grad_();
+  std::map<std::string, OpTotal> totals;
+  {
+    const OpProfile profile;
+    x.mm(x).sum().backward();
+    totals = profile.totals();
+  }
+  EXPECT_EQ(totals.at("aten::mm").calls, 3);  // one forward, two backward
+  const OpProfile second;
+  EXPECT_TRUE(second.totals().empty());
+}
+
+TEST(OpProfile, TimeOfAnInnerOperatorIsNotItsCallers) {
+  const Tensor x = at::ones({512, 512});
+  const OpProfile profile;
+  at::matmul(x, x);  // calls aten::mm, which does the work
+  const auto& totals = profile.totals();
+  EXPECT_EQ(totals.at("aten::matmul").calls, 1);
+  EXPECT_LT(totals.at("aten::matmul").self_ns, totals.at("aten::mm").self_ns);
+}
+
+TEST(OpProfile, OneAtATimeOnAThread) {
+  const OpProfile profile;
+  EXPECT_THROW(OpProfile{}, std::logic_error);
+  at::ones({2});
+  EXPECT_FALSE(profile.totals().empty()) << "the refused one took nothing away";
 }
 
 TEST(SavedHooks, SeeEverySavedTensorAndMayReplaceIt) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "core/intercept/host_allocator.h"
@@ -61,6 +62,26 @@ TEST(RunCell, StepRowsCarryTheTrainersOwnFigures) {
     EXPECT_EQ(row.at("tokens"), 4 * 16);
     EXPECT_GT(row.at("wall_s").get<double>(), 0.0);
   }
+}
+
+TEST(RunCell, OperatorsOfTheSecondWarmUpStepAreCountedTheSameEveryTime) {
+  const auto metrics_with = [](int64_t warmup_steps) {
+    auto config = small_config();
+    config["train"]["warmup_steps"] = warmup_steps;
+    Recorder recorder;
+    run_cell(cell_of(config), 0, recorder);
+    std::map<std::string, double> metrics;
+    for (const auto& row : recorder.of("metrics")) metrics[row.at("name")] = row.at("value");
+    const auto facts = recorder.of("facts");
+    if (facts.front().contains("operations")) metrics["operations"] = facts.front()["operations"];
+    return metrics;
+  };
+  const auto first = metrics_with(2), again = metrics_with(2), timed = metrics_with(1);
+  EXPECT_GT(first.at("operations"), 100);
+  EXPECT_EQ(first.at("operations"), again.at("operations"));
+  EXPECT_EQ(first.at("op_calls.aten::mm"), again.at("op_calls.aten::mm"));
+  EXPECT_LE(first.at("op_s.aten::mm"), first.at("op_step_s"));
+  EXPECT_FALSE(timed.contains("operations")) << "a timed step is not profiled";
 }
 
 TEST(RunCell, EvaluatesAtTheEndAndAtTheInterval) {
