@@ -17,6 +17,13 @@ namespace {
 constexpr int kBusyTimeoutMs = 10000;
 constexpr int kWalAttempts = 50;  // at creation the pragma itself can meet a lock
 
+/// SQLite counts memory under one lock for all threads; nobody reads the count, and the importer
+/// would wait for readers on it. Has no effect once SQLite runs, so every opening calls it first.
+void leave_memory_uncounted() {
+  static const int done = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  (void)done;
+}
+
 void set_wal(SQLite::Database& db) {
   for (int attempt = 1;; ++attempt) {
     try {
@@ -86,6 +93,7 @@ void require_exists(const std::filesystem::path& file) {
 }  // namespace
 
 Connection Connection::writer(const std::filesystem::path& file) {
+  leave_memory_uncounted();
   require_local(file);
   make_folder(file);
   try {
@@ -110,6 +118,7 @@ Connection Connection::writer(const std::filesystem::path& file) {
 }
 
 Connection Connection::reader(const std::filesystem::path& file) {
+  leave_memory_uncounted();
   require_exists(file);
   require_local(file);
   try {
