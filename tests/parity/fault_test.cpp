@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "faults.h"
 #include "layouts.h"
 
 namespace assay::parity::fault {
@@ -30,19 +31,6 @@ TEST(Faults, WithoutOneTheTableIsSatisfied) {
   for (const json& config : {ddp(), fsdp(), tp()}) EXPECT_LE(noticed(config, {}), 1e-10);
 }
 
-/// A GradientSync around the real one.
-class Around : public GradientSync {
- public:
-  explicit Around(std::unique_ptr<GradientSync> inner) : inner_(std::move(inner)) {}
-  bool arms(int64_t m, int64_t of) const override { return inner_->arms(m, of); }
-  void ready(size_t parameter) override { inner_->ready(parameter); }
-  void flush(std::span<const size_t> parameters) override { inner_->flush(parameters); }
-  void wait() override { inner_->wait(); }
-
- protected:
-  std::unique_ptr<GradientSync> inner_;
-};
-
 class Mean final : public Around {
  public:
   Mean(std::unique_ptr<GradientSync> inner, std::vector<Parameter>& parameters)
@@ -64,21 +52,6 @@ TEST(Faults, AMeanInsteadOfASum) {
   EXPECT_GT(noticed(fsdp(), mean), kSeen);
 }
 
-/// The gradient of one parameter stays what this rank's tokens gave.
-class Dropping final : public Around {
- public:
-  Dropping(std::unique_ptr<GradientSync> inner, Parameter& victim)
-      : Around(std::move(inner)), victim_(victim) {}
-  void wait() override {
-    const Tensor own = victim_.sink.total().clone();
-    inner_->wait();
-    victim_.gradient.copy_(own);
-  }
-
- private:
-  Parameter& victim_;
-};
-
 TEST(Faults, ADroppedBucket) {
   json config = ddp();
   config["parallel"]["dp_replicate"]["overlap"] = false;  // the sum starts in wait() only
@@ -89,22 +62,6 @@ TEST(Faults, ADroppedBucket) {
                     }),
             kSeen);
 }
-
-class Runner : public BlockRunner {
- public:
-  Runner(std::unique_ptr<BlockRunner> next,
-         std::function<void(const BlockSpec&, BlockInput&)> before)
-      : next_(std::move(next)), before_(std::move(before)) {}
-  Tensor run(const BlockSpec& block, const BlockInput& input) override {
-    BlockInput changed = input;
-    before_(block, changed);
-    return next_->run(block, changed);
-  }
-
- private:
-  std::unique_ptr<BlockRunner> next_;
-  std::function<void(const BlockSpec&, BlockInput&)> before_;
-};
 
 TEST(Faults, AShiftedLabel) {
   EXPECT_GT(noticed(tp(),

@@ -124,7 +124,8 @@ json layout(const std::string& mesh, json components, json config) {
   return config;
 }
 
-void on_ranks(const json& config, const std::function<void(train::Trainer&)>& body) {
+void on_ranks(const json& config, const std::function<void(train::Trainer&)>& body,
+              const Plant& plant) {
   load_plugins_of(config);
   static std::atomic<int> runs{0};
   const GroupSpec groups{.rendezvous = "parity" + std::to_string(runs++),
@@ -135,8 +136,10 @@ void on_ranks(const json& config, const std::function<void(train::Trainer&)>& bo
     ranks.emplace_back([&, rank] {
       at::set_num_threads(1);
       try {
+        train::Recipe recipe = train::make_recipe(config);
+        if (plant) plant(recipe);
         train::Trainer trainer(
-            train::assemble(train::make_recipe(config), static_cast<int>(rank), groups, at::kCPU));
+            train::assemble(std::move(recipe), static_cast<int>(rank), groups, at::kCPU));
         body(trainer);
       } catch (...) {
         errors[rank] = std::current_exception();
@@ -149,12 +152,16 @@ void on_ranks(const json& config, const std::function<void(train::Trainer&)>& bo
   }
 }
 
-std::vector<RankOutcome> run(const json& config, int64_t steps, const Tamper& tamper) {
+std::vector<RankOutcome> run(const json& config, int64_t steps, const Tamper& tamper,
+                             const Plant& plant) {
   std::vector<RankOutcome> outcomes(static_cast<size_t>(world_of(config.at("mesh"))));
-  on_ranks(config, [&](train::Trainer& trainer) {
-    if (tamper) tamper(trainer.assembly());
-    outcomes[static_cast<size_t>(trainer.assembly().mesh.rank())] = run_rank(trainer, steps);
-  });
+  on_ranks(
+      config,
+      [&](train::Trainer& trainer) {
+        if (tamper) tamper(trainer.assembly());
+        outcomes[static_cast<size_t>(trainer.assembly().mesh.rank())] = run_rank(trainer, steps);
+      },
+      plant);
   return outcomes;
 }
 

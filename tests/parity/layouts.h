@@ -46,16 +46,18 @@ nlohmann::json layout(const std::string& mesh, nlohmann::json components,
 /// Loads the plugins that a configuration names, each once per process.
 void load_plugins_of(const nlohmann::json& config);
 
+/// Changes a recipe before it is assembled, or an assembled one before its first step: how faults
+/// are planted.
+using Plant = std::function<void(train::Recipe&)>;
+using Tamper = std::function<void(train::Assembly&)>;
+
 /// Assembles every rank of a layout and calls `body` in its thread; what a rank throws is thrown.
 void on_ranks(const nlohmann::json& config,
-              const std::function<void(train::Trainer& trainer)>& body);
-
-/// Changes an assembled recipe before its first step: how faults are planted.
-using Tamper = std::function<void(train::Assembly&)>;
+              const std::function<void(train::Trainer& trainer)>& body, const Plant& plant = {});
 
 /// Trains `steps` steps and evaluates once; what a rank throws is thrown.
 std::vector<RankOutcome> run(const nlohmann::json& config, int64_t steps = 5,
-                             const Tamper& tamper = {});
+                             const Tamper& tamper = {}, const Plant& plant = {});
 
 /// The largest relative difference of losses and norms to those of one rank, and of the weights to
 /// the same boxes of its weights (relative to the largest weight of the parameter).
