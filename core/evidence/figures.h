@@ -23,6 +23,8 @@ std::vector<store::Metric> time_figures(const Attempt& attempt, const UsedSteps&
 /// Per-step means over used steps: data_wait_s, comm_exposed_s, forward_s, backward_s, optimizer_s.
 std::vector<store::Metric> breakdown_figures(const store::Store& store, const Attempt& attempt,
                                              const UsedSteps& used);
+/// virtual_step_s of a pipeline: emulated under thread-CPU time, so untimed attempts have it too.
+std::vector<store::Metric> virtual_figures(const store::Store& store, const Attempt& attempt);
 /// peak_*_bytes and what workers report by rank, as the maximum over ranks; prediction_error.
 std::vector<store::Metric> memory_figures(const store::Store& store, const Attempt& attempt);
 /// wire_bytes, payload_bytes and collectives per step and rank, without phase `control`.

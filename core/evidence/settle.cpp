@@ -25,6 +25,7 @@ Settled settle(store::Store& store, int64_t attempt_id) {
   append(settled.metrics, memory_figures(store, attempt));
   append(settled.metrics, time_figures(attempt, used));
   append(settled.metrics, breakdown_figures(store, attempt, used));
+  append(settled.metrics, virtual_figures(store, attempt));
   append(settled.metrics, communication_figures(store, attempt));
   append(settled.metrics, loss_figures(store, attempt));
   store.put_metrics(attempt_id, settled.metrics);

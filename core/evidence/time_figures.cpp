@@ -107,4 +107,12 @@ std::vector<Metric> breakdown_figures(const store::Store& store, const Attempt& 
   return figures;
 }
 
+std::vector<Metric> virtual_figures(const store::Store& store, const Attempt& attempt) {
+  const store::Table rows = store.query(
+      "SELECT max(s.value) value FROM samples s JOIN steps t USING(attempt_id, rank, step)"
+      " WHERE attempt_id=?1 AND t.kind='steady' AND s.name='virtual_step_s' GROUP BY step",
+      {attempt.attempt_id});
+  return {seconds("virtual_step_s", quantile(rows.reals("value"), 0.5), "virtual.v1")};
+}
+
 }  // namespace assay::evidence

@@ -29,6 +29,7 @@ std::vector<Column> make_columns() {
       {"forward_s", "forward", "ms/step", "forward_s_per_step", kMilli},
       {"backward_s", "backward", "ms/step", "backward_s_per_step", kMilli},
       {"optimizer_s", "optimizer", "ms/step", "optimizer_s_per_step", kMilli},
+      {"virtual_step_s", "virtual step, emulated", "ms", "virtual_step_s", kMilli},
       {"peak_allocated_bytes", "peak alloc", "GiB", "peak_allocated_bytes", kGiB, maximum},
       {"peak_reserved_bytes", "peak reserved", "GiB", "peak_reserved_bytes", kGiB, maximum},
       {"peak_rss_bytes", "peak RSS", "GiB", "peak_rss_bytes", kGiB, maximum},

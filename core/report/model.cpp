@@ -19,6 +19,8 @@ namespace {
 
 constexpr const char* kDefaultColumns[] = {"tokens_per_s", "step_p50_s", "peak_allocated_bytes",
                                            "final_val_loss"};
+/// Shown where some run has more than 0 of it: ranks that talk, a pipeline.
+constexpr const char* kColumnsOfSome[] = {"wire_bytes", "virtual_step_s"};
 
 std::string hint(const std::string& word, const std::vector<std::string>& known) {
   const std::string near = did_you_mean(nearest(word, known));
@@ -35,8 +37,18 @@ std::vector<std::string> known_metrics(const Model& model) {
   return {names.begin(), names.end()};
 }
 
+bool some_run_has(const Model& model, const char* metric) {
+  return std::any_of(model.runs.begin(), model.runs.end(), [&](const RunRow& run) {
+    const Figure* figure = run.figure(metric);
+    return figure && figure->value.value_or(0) > 0;
+  });
+}
+
 void choose_columns(Model& model, const std::vector<std::string>& more) {
   std::vector<std::string> names(std::begin(kDefaultColumns), std::end(kDefaultColumns));
+  for (const char* metric : kColumnsOfSome) {
+    if (some_run_has(model, metric)) names.emplace_back(metric);
+  }
   const std::vector<std::string> known = known_metrics(model);
   for (const std::string& metric : more) {
     if (std::find(known.begin(), known.end(), metric) == known.end()) {

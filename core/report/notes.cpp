@@ -106,6 +106,16 @@ std::string note_untimed(const Model& model) {
   return ids.empty() ? "" : fmt::format("untimed, without figures in seconds: runs {}", list(ids));
 }
 
+std::string note_virtual(const Model& model) {
+  const bool shown = std::any_of(model.runs.begin(), model.runs.end(), [](const RunRow& run) {
+    return run.figure("virtual_step_s") != nullptr;
+  });
+  if (!shown) return "";
+  return "virtual step time is emulated: the makespan of the pipeline schedule under thread-CPU "
+         "time, as if every rank had a core of its own; no wall time, and not measured (-) without "
+         "a pipeline";
+}
+
 /// Cells of which some run has 1 as `figure`.
 std::string cells_with(const Model& model, const char* figure) {
   std::set<std::string> cells;
@@ -224,8 +234,8 @@ std::vector<std::string> make_footnotes(const Reader& reader, int64_t study_id, 
   if (!differing.empty()) notes.push_back(fmt::format("differs: {}", fmt::join(differing, ", ")));
   for (std::string note :
        {note_steps(model), note_untimed(model), note_numerics(model), note_forced(model),
-        note_statistics(model), note_retries(model), note_data(cells), note_skips(reader, study_id),
-        note_plugins(reader, study_id), note_runs(model)}) {
+        note_virtual(model), note_statistics(model), note_retries(model), note_data(cells),
+        note_skips(reader, study_id), note_plugins(reader, study_id), note_runs(model)}) {
     if (!note.empty()) notes.push_back(std::move(note));
   }
   for (std::string& note : notes_selftest(reader, study_id)) notes.push_back(std::move(note));

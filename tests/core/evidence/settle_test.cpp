@@ -75,11 +75,30 @@ TEST_F(SettleTest, StoresEveryFigureWithUnitAndFormula) {
   EXPECT_EQ(unit(run, "wire_bytes"), "bytes/step comm.bytes.v1");
 }
 
+TEST_F(SettleTest, VirtualTimeIsTheMedianOverUsedStepsOfTheSlowestRank) {
+  const Claim run = claim("float8-tp2");
+  for (const int rank : {0, 1}) {
+    auto rows = store::spool_rows(run.attempt_id, rank, 1.0);
+    for (const auto& [step, value] : {std::pair(3, 9.0), {20, 0.3}, {21, 0.5}, {22, 0.4}}) {
+      const nlohmann::json sample = {{"t", "samples"},
+                                     {"name", "virtual_step_s"},
+                                     {"step", step},
+                                     {"value", value + 0.01 * rank}};
+      rows.insert(rows.end() - 1, sample);
+    }
+    rows.back()["rows"] = rows.size() - 1;
+    import(run, rows, rank);
+  }
+  settle(sample_.store, run.attempt_id);
+  EXPECT_DOUBLE_EQ(*figure(run, "virtual_step_s"), 0.41);
+  EXPECT_EQ(unit(run, "virtual_step_s"), "s virtual.v1");
+}
+
 TEST_F(SettleTest, WhatWasNotMeasuredHasNoRow) {
   const Claim run = claim("bf16");
   import(run, store::spool_rows(run.attempt_id));
   settle(sample_.store, run.attempt_id);
-  for (const char* name : {"mfu", "prediction_error", "backward_s", "optimizer_s",
+  for (const char* name : {"mfu", "prediction_error", "backward_s", "optimizer_s", "virtual_step_s",
                            "peak_reserved_bytes", "saved_activation_bytes"}) {
     EXPECT_FALSE(figure(run, name)) << name;
   }

@@ -130,9 +130,27 @@ TEST_F(ReportTest, OnlyDifferingKeysUnlessAsked) {
 
 TEST_F(ReportTest, MetricsCanBeAdded) {
   const Model m = model({.metrics = {"step_p90_s", "odd_ratio"}});
-  EXPECT_EQ(m.columns.size(), 6u);
-  EXPECT_EQ(m.rows[1].figures[5].nonfinite, "nan");
+  EXPECT_EQ(m.columns.size(), 7u);
+  EXPECT_EQ(m.rows[1].figures[6].nonfinite, "nan");
   EXPECT_THROW(model({.metrics = {"step_p99_s"}}), Error);
+}
+
+TEST_F(ReportTest, VirtualTimeHasAColumnOfItsOwnAndSaysThatItIsEmulated) {
+  EXPECT_EQ(terminal(model(), {}).find("emulated"), std::string::npos);
+  const auto bf16 = sample_.sample().store.query(
+      "SELECT attempt_id FROM attempts JOIN runs USING(run_id) JOIN study_cells USING(cell_id)"
+      " WHERE slug='bf16' AND attempts.state='ok' ORDER BY attempt_id");
+  const store::Metric step{
+      .name = "virtual_step_s", .value = 0.25, .unit = "s", .formula_id = "virtual.v1"};
+  sample_.sample().store.put_metrics(*store::integer(bf16.rows.at(0)[0]), {&step, 1});
+  const Model m = model();
+  EXPECT_EQ(heading(m.columns.back()), "virtual step, emulated (ms)");
+  EXPECT_EQ(m.rows[0].figures.back().display, "250.0");
+  EXPECT_EQ(m.rows[1].figures.back().state, FigureState::not_measured);
+  for (const std::string& text : {terminal(m, {.width = 1000}), markdown(m), html(m)}) {
+    EXPECT_NE(text.find("virtual step, emulated"), std::string::npos);
+    EXPECT_NE(text.find("under thread-CPU time"), std::string::npos);
+  }
 }
 
 TEST_F(ReportTest, SaysWhatWasLeftOutAndRepeated) {
