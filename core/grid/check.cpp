@@ -57,6 +57,16 @@ int64_t Checker::whole(const CellView& cell, std::string_view key) const {
   return whole(cell.layout, cell.values, *keys_.find(key));
 }
 
+/// Nothing where the cell has no such option, or one of another type.
+template <class T>
+std::optional<T> Checker::option(const CellView& cell, const std::string& key) const {
+  const auto id = keys_.find(key);
+  const int entry = id ? cell.layout.entry(*id) : -1;
+  if (entry < 0) return std::nullopt;
+  const auto* value = std::get_if<T>(&cell.values[static_cast<size_t>(entry)]->option);
+  return value ? std::optional(*value) : std::nullopt;
+}
+
 int Checker::world(const Layout& layout, const Values& values) const {
   int64_t world = 1;
   for (size_t i = 0; i < kMeshDims.size(); ++i) {
@@ -204,6 +214,33 @@ std::optional<Refusal> Checker::model_facts(const CellView& cell) const {
   return refusal;
 }
 
+/// A schedule needs code: manifests cannot express R-CSV, R-PPL and the finer rules of shapes.
+std::optional<Refusal> Checker::pipeline(const CellView& cell) const {
+  const std::string pp = "parallel.pp.";
+  const auto schedule = option<std::string>(cell, pp + "schedule");
+  const int64_t ranks = whole(cell, "mesh.pp");
+  if (!schedule || ranks == 1) return std::nullopt;
+  const auto layers = get_if<int64_t>(cell.model.value("layers"));
+  const auto refused = pipelines_.refusal(
+      {.schedule = *schedule,
+       .csv = option<std::string>(cell, pp + "csv").value_or(""),
+       .ranks = ranks,
+       .chunks = option<int64_t>(cell, pp + "v").value_or(0),
+       .microbatches = whole(cell, "train.grad_accum"),
+       .layers = layers ? *layers : 0,
+       .first_less_layers = option<int64_t>(cell, pp + "first_less_layers").value_or(0),
+       .last_less_layers = option<int64_t>(cell, pp + "last_less_layers").value_or(0),
+       .allow_short = option<bool>(cell, pp + "allow_short").value_or(false)});
+  if (!refused) return std::nullopt;
+  Refusal refusal{.id = refused->rule, .text = "parallel/pp: " + refused->text};
+  for (const char* key : {"csv", "v", "schedule", "name"}) {
+    if (const auto id = keys_.find(pp + key)) refusal.keys.push_back(*id);
+  }
+  refusal.keys.push_back(*keys_.find("mesh.pp"));
+  if (!refused->hint.empty()) refusal.hints.push_back(refused->hint);
+  return refusal;
+}
+
 std::optional<Refusal> Checker::rule(const CellView& cell, const BoundRule& rule) const {
   if (!rule.expression) {
     return Refusal{.id = rule.id, .text = rule.text, .keys = {keys_.slots()[rule.slot].name_key}};
@@ -250,7 +287,7 @@ std::optional<Refusal> Checker::check(const CellView& cell) const {
   for (const BoundRule& bound : cell.layout.rules) {
     if (auto refusal = rule(cell, bound)) return refusal;
   }
-  return std::nullopt;
+  return pipeline(cell);
 }
 
 }  // namespace assay::grid

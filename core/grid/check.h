@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/grid/facts.h"
+#include "core/grid/pipeline_check.h"
 #include "core/grid/plan.h"
 
 namespace assay::grid {
@@ -28,7 +29,8 @@ class Checker {
  public:
   Checker(const Keys& keys, const Machine& machine, int devices, Findings& findings);
 
-  /// The first rule that the cell breaks; assay's own come before those of components.
+  /// The first rule that the cell breaks; assay's own come before those of components, but for
+  /// those of pipeline schedules.
   std::optional<Refusal> check(const CellView& cell) const;
 
   /// Components that stand at degree 1: "parallel/fsdp" and the dimension.
@@ -42,6 +44,8 @@ class Checker {
 
   int64_t whole(const Layout& layout, const Values& values, size_t key) const;
   int64_t whole(const CellView& cell, std::string_view key) const;
+  template <class T>
+  std::optional<T> option(const CellView& cell, const std::string& key) const;
   bool met(const CellView& cell, const std::string& word) const;
   int64_t used_degree(const CellView& cell, std::string_view dim) const;
   std::optional<Refusal> mesh(const CellView& cell) const;
@@ -51,6 +55,7 @@ class Checker {
   std::optional<Refusal> checkpoints(const CellView& cell) const;
   std::optional<Refusal> sequence(const CellView& cell) const;
   std::optional<Refusal> model_facts(const CellView& cell) const;
+  std::optional<Refusal> pipeline(const CellView& cell) const;
   std::optional<Refusal> rule(const CellView& cell, const BoundRule& rule) const;
   Refusal broken(const CellView& cell, const BoundRule& rule) const;
 
@@ -59,6 +64,7 @@ class Checker {
   int devices_;
   Findings& findings_;
   std::array<size_t, kMeshDims.size()> mesh_keys_;
+  mutable PipelineCheck pipelines_{};  // remembers the files it has read
 };
 
 }  // namespace assay::grid

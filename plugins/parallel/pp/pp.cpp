@@ -84,6 +84,10 @@ ASSAY_PLUGIN(registrar) {
              "1f1b needs at least as many microbatches as pipeline ranks"},
             {"R-PPV", "v <= 1 or not (schedule == \"gpipe\" or schedule == \"1f1b\")",
              "gpipe and 1f1b have one stage per rank"},
+            {"R-PPIW",
+             "compile.name != \"capture\" or not (schedule in [\"interleaved_zb\", \"zbv\", "
+             "\"dualpipev\"])",
+             "one captured graph per backward cannot run input and weight gradients apart"},
             {"R-PPTIE",
              "not facts.tied or mesh.pp == 1 or schedule == \"zbv\" or schedule == \"dualpipev\"",
              "a tied embedding and head need both ends of the pipeline on one rank, as zbv and "

@@ -25,7 +25,7 @@ struct PpOptions {
           {"gpipe", "1f1b", "interleaved_1f1b", "looped_bfs", "interleaved_zb", "zbv", "dualpipev",
            "csv"},
           "order of forwards and backwards");
-    t.add(&PpOptions::v, "v", speed, {0, 64}, "stages per rank; 0: what the schedule needs least");
+    t.add(&PpOptions::v, "v", speed, {0, 64}, "stages per rank; 0: the schedule's default, 1 or 2");
     t.add(&PpOptions::first_less_layers, "first_less_layers", speed, {0, 64},
           "layers that the first stage has less, for the embedding");
     t.add(&PpOptions::last_less_layers, "last_less_layers", speed, {0, 64},
