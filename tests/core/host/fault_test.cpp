@@ -94,6 +94,9 @@ TEST_P(Fault, RubbishOnEveryDescriptorIsHarmless) {
 }
 
 TEST_P(Fault, EatingAllMemoryIsOom) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "a worker cannot limit its memory under AddressSanitizer";
+#endif
   const auto& study = run({{"behaviour", "eat_memory"}}, 1,
                           [](auto& o) { o.keys.memory_limit_bytes = int64_t{512} << 20; });
   EXPECT_EQ(study.state(1), "oom");

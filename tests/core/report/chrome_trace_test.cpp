@@ -36,7 +36,8 @@ class ChromeTrace : public testing::Test {
 TEST_F(ChromeTrace, EachRankHasItsFile) {
   const store::Reader reader(folder_ / "a.db");
   EXPECT_EQ(traced_ranks(reader, attempt_), (std::vector<int64_t>{0, 1}));
-  for (const json& event : trace(1)["traceEvents"]) EXPECT_EQ(event["pid"], 1);
+  const json document = trace(1);
+  for (const json& event : document["traceEvents"]) EXPECT_EQ(event["pid"], 1);
 }
 
 TEST_F(ChromeTrace, StepsStandWhereTheyWere) {
