@@ -81,10 +81,24 @@ std::vector<OtherCell> cells_like(const store::Reader& reader, const std::string
   return cells;
 }
 
+/// Series of the cell's runs of purpose `envelope`: its steps' rows in other orders.
+std::vector<BitSeries> envelope_series(const store::Reader& reader, const std::string& cell_id) {
+  const store::Table rows = reader.query(
+      "SELECT run_id FROM runs WHERE cell_id=?1 AND state='ok' AND purpose='envelope'"
+      " ORDER BY run_id",
+      {Value(cell_id)});
+  std::vector<int64_t> ids;
+  for (size_t i = 0; i < rows.rows.size(); ++i)
+    ids.push_back(*store::integer(rows.at(i, "run_id")));
+  std::vector<BitSeries> series;
+  for (const auto& [id, run] : load_runs(reader, ids)) series.push_back(load_bits(reader, run));
+  return series;
+}
+
 /// Series of runs that differ from the base in the order of sums alone.
 std::vector<BitSeries> perturbed_runs(const store::Reader& reader, const std::string& cell_id) {
   const json base = config_of(reader, cell_id);
-  std::vector<BitSeries> series;
+  std::vector<BitSeries> series = envelope_series(reader, cell_id);
   for (const OtherCell& other : cells_like(reader, cell_id)) {
     if (other.config.value("seed", json()) != base.value("seed", json())) continue;
     const auto differences = config_differences(base, other.config);

@@ -7,6 +7,7 @@
 
 #include "assay/error.h"
 #include "core/base/nearest.h"
+#include "core/evidence/bits.h"
 #include "core/store/comparisons.h"
 
 namespace assay::host {
@@ -277,6 +278,21 @@ std::vector<ComparisonPlan> chosen_comparisons(const store::Reader& reader, int6
   return list;
 }
 
+namespace {
+
+/// Tier T1 needs the baseline under perturbation. A step of one row has no other order.
+void plan_envelope(store::Store& store, const std::string& machine_id, const ComparisonPlan& plan) {
+  const json config = json::parse(plan.base.config_json);
+  const auto train = config.value("train", json::object());
+  if (plan.design.tier.tier != evidence::Tier::t1) return;
+  if (train.value("global_batch", int64_t{0}) < 2) return;
+  for (int64_t slot = 0; slot < evidence::kEnvelopeRuns; ++slot) {
+    store.ensure_run(plan.base.seeds.front().cell_id, machine_id, "envelope", 0, slot);
+  }
+}
+
+}  // namespace
+
 std::vector<int64_t> schedule_pairs(store::Store& store, int64_t study_id,
                                     const std::string& machine_id,
                                     const std::vector<ComparisonPlan>& comparisons, int stage) {
@@ -289,6 +305,7 @@ std::vector<int64_t> schedule_pairs(store::Store& store, int64_t study_id,
                                                 .design = to_json(c.design),
                                                 .loss_tier = name_of(c.design.tier.tier)}));
   }
+  for (const ComparisonPlan& c : comparisons) plan_envelope(store, machine_id, c);
   if (!comparisons.empty()) Scheduler(store, machine_id, comparisons, ids, stage).schedule();
   return ids;
 }

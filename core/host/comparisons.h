@@ -41,7 +41,8 @@ std::vector<std::string> compared_keys(const store::Reader& reader, int64_t stud
 
 /// Writes comparisons and makes the runs that are missing of stage 1 (or 2) and of its A/A control,
 /// in the order of execution: ABBA pairs of all comparisons in turn, controls spread evenly among
-/// them. What was planned before is kept. Returns the comparisons' ids.
+/// them. At tier T1 the baseline's perturbed runs come with them. What was planned before is kept.
+/// Returns the comparisons' ids.
 std::vector<int64_t> schedule_pairs(store::Store& store, int64_t study_id,
                                     const std::string& machine_id,
                                     const std::vector<ComparisonPlan>& comparisons, int stage = 1);

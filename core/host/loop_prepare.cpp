@@ -137,6 +137,9 @@ std::vector<StudyRun> Supervisor::Loop::meant_runs(const store::Reader& reader) 
       if (!options_.select || options_.select(run->run)) meant.push_back(std::move(*run));
     }
   }
+  for (StudyRun& run : envelope_runs(reader, options_.study_id, env_.machine_id)) {
+    if (!options_.select || options_.select(run.run)) meant.push_back(std::move(run));
+  }
   return meant;
 }
 
@@ -149,6 +152,10 @@ void Supervisor::Loop::enqueue_runs() {
     if (contains(options_.only, run.state)) enqueue(std::move(run));
   }
   enqueue_pairs(reader);
+  for (StudyRun& run : envelope_runs(reader, options_.study_id, env_.machine_id)) {
+    if (options_.select && !options_.select(run.run)) continue;
+    if (contains(options_.only, run.state)) enqueue(std::move(run));
+  }
   totals_.runs = static_cast<int64_t>(waiting_.size());
   update_totals();
 }

@@ -249,6 +249,7 @@ nlohmann::json Supervisor::Loop::cell_document(const StudyRun& run, const store:
           {"cores", cores},
           {"threads", config.value("train", nlohmann::json::object()).value("threads_per_rank", 1)},
           {"timed", options_.keys.timed},
+          {"perturbation", run.run.purpose == "envelope" ? run.run.slot + 1 : 0},
           {"scheduled_monotonic_s", monotonic_s()},
           {"resume_from", from ? nlohmann::json(from->checkpoint.string()) : nlohmann::json()}};
 }

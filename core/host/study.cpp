@@ -178,6 +178,21 @@ std::vector<StudyRun> study_runs(const store::Reader& reader, int64_t study_id,
   return runs;
 }
 
+std::vector<StudyRun> envelope_runs(const store::Reader& reader, int64_t study_id,
+                                    const std::string& machine_id) {
+  const auto table = reader.query(
+      "SELECT r.run_id, r.cell_id, r.slot, r.state, r.purpose, r.block, s.ordinal, s.slug,"
+      " c.config_json, c.binaries_json, (SELECT count(*) FROM attempts a WHERE a.run_id=r.run_id)"
+      " AS attempts FROM study_cells s JOIN cells c USING(cell_id) JOIN runs r USING(cell_id)"
+      " WHERE s.study_id=?1 AND r.machine_id=?2 AND r.purpose='envelope' AND EXISTS(SELECT 1 FROM"
+      " comparisons p WHERE p.study_id=?1 AND p.base_cell=r.cell_id AND p.loss_tier='T1')"
+      " ORDER BY s.ordinal, r.slot",
+      {store::Value(study_id), store::Value(machine_id)});
+  std::vector<StudyRun> runs;
+  for (size_t i = 0; i < table.rows.size(); ++i) runs.push_back(study_run_at(table, i));
+  return runs;
+}
+
 std::vector<StudyRun> named_runs(const store::Reader& reader, int64_t study_id,
                                  std::span<const int64_t> run_ids) {
   const json ids(std::vector<int64_t>(run_ids.begin(), run_ids.end()));

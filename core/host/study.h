@@ -39,6 +39,10 @@ StudyRun study_run_at(const store::Table& rows, size_t i);
 std::vector<StudyRun> study_runs(const store::Reader& reader, int64_t study_id,
                                  const std::string& machine_id);
 
+/// Perturbed runs of the study's baselines (purpose `envelope`), by cell and number.
+std::vector<StudyRun> envelope_runs(const store::Reader& reader, int64_t study_id,
+                                    const std::string& machine_id);
+
 /// Runs of any purpose by their ids, in this order; those of cells outside the study are left out.
 std::vector<StudyRun> named_runs(const store::Reader& reader, int64_t study_id,
                                  std::span<const int64_t> run_ids);

@@ -49,10 +49,18 @@ int64_t Batches::train_row(int64_t sample) const {
   return static_cast<int64_t>(permutation(static_cast<uint64_t>(sample) % rows));
 }
 
+int64_t Batches::place(int64_t step, int64_t j) const {
+  if (shape_.perturbation == 0) return j;
+  const std::string stream =
+      "perturbation." + std::to_string(shape_.perturbation) + "." + std::to_string(step);
+  const Permutation order(static_cast<uint64_t>(shape_.global_batch), stream_key(seed_, stream));
+  return static_cast<int64_t>(order(static_cast<uint64_t>(j)));
+}
+
 Batch Batches::train(int64_t step) const {
   std::vector<int64_t> rows;
   for (int64_t j = rank_; j < shape_.global_batch; j += ranks_) {
-    rows.push_back(train_row(step * shape_.global_batch + j));
+    rows.push_back(train_row(step * shape_.global_batch + place(step, j)));
   }
   return read(Split::train, rows);
 }

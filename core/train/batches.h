@@ -16,6 +16,7 @@ struct BatchShape {
   int64_t global_batch = 1;  ///< sequences per optimizer step, over all ranks
   int64_t micro_batch = 1;   ///< sequences per rank and forward
   int64_t seq_len = 1;
+  int64_t perturbation = 0;  ///< above 0: the same rows a step, in another order for each number
 };
 
 struct Microbatch {
@@ -50,6 +51,7 @@ class ASSAY_API Batches {
 
  private:
   int64_t train_row(int64_t sample) const;
+  int64_t place(int64_t step, int64_t j) const;  ///< of the step's sample j, perturbed
   Batch read(Split split, const std::vector<int64_t>& rows) const;
   Microbatch stack(const std::vector<Sample>& samples) const;
   int64_t valid_tokens(const Sample& sample) const;

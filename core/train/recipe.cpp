@@ -88,7 +88,9 @@ TrainSettings settings_of(const json& config, int64_t seq_len) {
   const json train = config.value("train", json::object());
   TrainSettings s;
   s.steps = train.at("steps");
-  s.batch = {train.at("global_batch"), train.at("micro_batch"), seq_len};
+  s.batch = {.global_batch = train.at("global_batch"),
+             .micro_batch = train.at("micro_batch"),
+             .seq_len = seq_len};
   s.max_norm = train.value("max_norm", 1.0);
   s.eval_every = train.value("eval_every", int64_t{0});
   s.eval_batches = train.value("eval_batches", int64_t{4});

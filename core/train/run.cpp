@@ -173,6 +173,7 @@ void run_cell(const json& cell, int rank, Reporter& reporter) {
   at::init_num_threads();
   reporter.phase("data");
   Recipe recipe = make_recipe(cell.at("config"));
+  recipe.settings.batch.perturbation = cell.value("perturbation", int64_t{0});
   reporter.phase("build");
   Trainer trainer(assemble(std::move(recipe), rank, group_defaults(cell), at::kCPU));
   reporter.phase("init");

@@ -30,7 +30,8 @@ class PairsTest : public testing::Test {
     study_.options().keys.timed = true;
   }
 
-  void schedule(int64_t pairs, int64_t controls = 8, int stage = 1) {
+  void schedule(int64_t pairs, int64_t controls = 8, int stage = 1,
+                evidence::Tier tier = evidence::Tier::none) {
     evidence::Design design;
     design.pairs = pairs;
     design.control_pairs = controls;
@@ -45,7 +46,7 @@ class PairsTest : public testing::Test {
       const store::Reader reader(study_.database());
       plans = chosen_comparisons(reader, study_.options().study_id, "cell-0", {}, design, unknown);
     }
-    for (ComparisonPlan& p : plans) p.design.tier.tier = evidence::Tier::none;
+    for (ComparisonPlan& p : plans) p.design.tier.tier = tier;
     schedule_pairs(study_.store(), study_.options().study_id, this_env(libtorch()).machine_id,
                    plans, stage);
   }
@@ -106,6 +107,24 @@ TEST_F(PairsTest, WhatIsPlannedIsKeptAndExtended) {
   study_.run();
   EXPECT_EQ(study_.count("SELECT count(*) FROM attempts WHERE n>1"), 0);
   EXPECT_EQ(judged().verdict("step_time")->n_used, 14);
+}
+
+TEST_F(PairsTest, TierT1BringsTheBaselinesPerturbedRuns) {
+  schedule(2, 2, 1, evidence::Tier::t1);
+  schedule(2, 2, 1, evidence::Tier::t1);  // plans them once
+  EXPECT_EQ(study_.run().exit_code, 0);
+  EXPECT_EQ(study_.count("SELECT count(*) FROM runs WHERE purpose='envelope' AND state='ok'"), 8);
+  EXPECT_EQ(study_.count("SELECT count(DISTINCT cell_id) FROM runs WHERE purpose='envelope'"), 1);
+  const evidence::Comparison c = judged();
+  const evidence::Verdict* loss = c.verdict("loss");
+  ASSERT_TRUE(loss);
+  EXPECT_EQ(loss->n_used, 8);
+  EXPECT_EQ(loss->reason, "too_short");  // the fake cells have three steps
+}
+
+TEST_F(PairsTest, WithoutTierT1NothingIsPerturbed) {
+  schedule(2, 2);
+  EXPECT_EQ(study_.count("SELECT count(*) FROM runs WHERE purpose='envelope'"), 0);
 }
 
 TEST_F(PairsTest, AStoppedPairIsRepeatedWhole) {

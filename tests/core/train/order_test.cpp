@@ -1,8 +1,10 @@
 // What layouts share: initial weights by element, data order by sample, learning rate by step.
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
+#include <vector>
 
 #include "core/train/counter_random.h"
 #include "core/train/initialise.h"
@@ -133,6 +135,27 @@ TEST(Batches, EveryLayoutReadsTheSameSamplesInAStep) {
     EXPECT_EQ(rows_of_step(1, step), rows_of_step(2, step));
     EXPECT_EQ(rows_of_step(1, step), rows_of_step(4, step));
   }
+}
+
+TEST(Batches, APerturbedStepHasTheSameSamplesInAnotherOrder) {
+  const auto rows = [](int64_t perturbation, int64_t step) {
+    const BatchShape shape{
+        .global_batch = 8, .micro_batch = 8, .seq_len = 1, .perturbation = perturbation};
+    const Batches batches(std::make_shared<NumberedRows>(), shape, Mesh(), {}, 1, at::kCPU);
+    const Tensor ids = batches.train(step).microbatches.at(0).ids;
+    return std::vector<int64_t>(ids.const_data_ptr<int64_t>(), ids.const_data_ptr<int64_t>() + 8);
+  };
+  std::set<std::vector<int64_t>> orders;
+  for (int64_t perturbation = 0; perturbation <= 8; ++perturbation) {
+    auto order = rows(perturbation, 2);
+    orders.insert(order);
+    EXPECT_EQ(order, rows(perturbation, 2)) << "the same each time";
+    std::sort(order.begin(), order.end());
+    auto plain = rows(0, 2);
+    std::sort(plain.begin(), plain.end());
+    EXPECT_EQ(order, plain) << "of perturbation " << perturbation;
+  }
+  EXPECT_EQ(orders.size(), 9u);
 }
 
 TEST(Batches, AnEpochVisitsEveryRowOnce) {
