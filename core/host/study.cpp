@@ -163,48 +163,54 @@ StudyRun study_run_at(const store::Table& table, size_t i) {
           .binaries_json = text("binaries_json")};
 }
 
-std::vector<StudyRun> study_runs(const store::Reader& reader, int64_t study_id,
-                                 const std::string& machine_id) {
+namespace {
+
+/// Runs by what follows "FROM"; it names runs r, study_cells s and cells c.
+std::vector<StudyRun> runs_from(const store::Reader& reader, const std::string& from,
+                                const std::vector<store::Value>& values) {
   const auto table = reader.query(
-      "SELECT r.run_id, r.cell_id, r.slot, r.state, r.purpose, r.block, s.ordinal, s.slug, "
-      "c.config_json, "
-      "c.binaries_json, (SELECT count(*) FROM attempts a WHERE a.run_id=r.run_id) AS attempts "
-      "FROM study_cells s JOIN cells c USING(cell_id) JOIN runs r USING(cell_id) "
-      "WHERE s.study_id=?1 AND r.machine_id=?2 AND r.purpose='measure' AND r.block=0 "
-      "AND r.slot < s.repeats ORDER BY r.slot, s.ordinal",
-      {store::Value(study_id), store::Value(machine_id)});
+      "SELECT r.run_id, r.cell_id, r.slot, r.state, r.purpose, r.block, s.ordinal, s.slug,"
+      " c.config_json, c.binaries_json, (SELECT count(*) FROM attempts a WHERE a.run_id=r.run_id)"
+      " AS attempts FROM " +
+          from,
+      values);
   std::vector<StudyRun> runs;
   for (size_t i = 0; i < table.rows.size(); ++i) runs.push_back(study_run_at(table, i));
   return runs;
 }
 
+constexpr const char* kOfStudy =
+    "study_cells s JOIN cells c USING(cell_id) JOIN runs r USING(cell_id)"
+    " WHERE s.study_id=?1 AND r.machine_id=?2";
+
+}  // namespace
+
+std::vector<StudyRun> study_runs(const store::Reader& reader, int64_t study_id,
+                                 const std::string& machine_id) {
+  return runs_from(reader,
+                   kOfStudy + std::string(" AND r.purpose='measure' AND r.block=0 AND r.slot <"
+                                          " s.repeats ORDER BY r.slot, s.ordinal"),
+                   {store::Value(study_id), store::Value(machine_id)});
+}
+
 std::vector<StudyRun> envelope_runs(const store::Reader& reader, int64_t study_id,
                                     const std::string& machine_id) {
-  const auto table = reader.query(
-      "SELECT r.run_id, r.cell_id, r.slot, r.state, r.purpose, r.block, s.ordinal, s.slug,"
-      " c.config_json, c.binaries_json, (SELECT count(*) FROM attempts a WHERE a.run_id=r.run_id)"
-      " AS attempts FROM study_cells s JOIN cells c USING(cell_id) JOIN runs r USING(cell_id)"
-      " WHERE s.study_id=?1 AND r.machine_id=?2 AND r.purpose='envelope' AND EXISTS(SELECT 1 FROM"
-      " comparisons p WHERE p.study_id=?1 AND p.base_cell=r.cell_id AND p.loss_tier='T1')"
-      " ORDER BY s.ordinal, r.slot",
-      {store::Value(study_id), store::Value(machine_id)});
-  std::vector<StudyRun> runs;
-  for (size_t i = 0; i < table.rows.size(); ++i) runs.push_back(study_run_at(table, i));
-  return runs;
+  return runs_from(reader,
+                   kOfStudy + std::string(" AND r.purpose='envelope' AND EXISTS(SELECT 1 FROM"
+                                          " comparisons p WHERE p.study_id=?1 AND p.base_cell="
+                                          "r.cell_id AND p.loss_tier='T1')"
+                                          " ORDER BY s.ordinal, r.slot"),
+                   {store::Value(study_id), store::Value(machine_id)});
 }
 
 std::vector<StudyRun> named_runs(const store::Reader& reader, int64_t study_id,
                                  std::span<const int64_t> run_ids) {
   const json ids(std::vector<int64_t>(run_ids.begin(), run_ids.end()));
-  const auto table = reader.query(
-      "SELECT r.run_id, r.cell_id, r.slot, r.state, r.purpose, r.block, s.ordinal, s.slug,"
-      " c.config_json, c.binaries_json, (SELECT count(*) FROM attempts a WHERE a.run_id=r.run_id)"
-      " AS attempts FROM json_each(?2) j JOIN runs r ON r.run_id=j.value JOIN study_cells s ON"
-      " s.cell_id=r.cell_id AND s.study_id=?1 JOIN cells c ON c.cell_id=r.cell_id ORDER BY j.key",
-      {store::Value(study_id), store::Value(ids.dump())});
-  std::vector<StudyRun> runs;
-  for (size_t i = 0; i < table.rows.size(); ++i) runs.push_back(study_run_at(table, i));
-  return runs;
+  return runs_from(reader,
+                   "json_each(?2) j JOIN runs r ON r.run_id=j.value JOIN study_cells s ON"
+                   " s.cell_id=r.cell_id AND s.study_id=?1 JOIN cells c ON c.cell_id=r.cell_id"
+                   " ORDER BY j.key",
+                   {store::Value(study_id), store::Value(ids.dump())});
 }
 
 std::vector<UsedPlugin> used_plugins(const store::Reader& reader,
