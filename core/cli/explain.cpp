@@ -215,15 +215,14 @@ std::string machine_warning(const Side& a, const Side& b) {
 void write_traces(const store::Reader& reader, const Side& side, const fs::path& folder,
                   const Context& context) {
   fs::create_directories(folder);
-  for (const RunRecord& run : side.runs) {
-    if (run.run_id != side.breakdown.runs.front()) continue;
-    for (const int64_t rank : report::traced_ranks(reader, run.attempt_id)) {
-      const fs::path file = folder / fmt::format("run{}-rank{}.trace.json", run.run_id, rank);
-      std::ofstream out(file, std::ios::binary);
-      out << report::chrome_trace(reader, run.attempt_id, rank).dump() << "\n";
-      if (!out.flush()) throw InfrastructureError("cannot write '" + file.string() + "'");
-      *context.err << "trace: " << file.string() << "\n";
-    }
+  const int64_t first = side.breakdown.runs.front();
+  const RunRecord& run = *std::ranges::find(side.runs, first, &RunRecord::run_id);
+  for (const int64_t rank : report::traced_ranks(reader, run.attempt_id)) {
+    const fs::path file = folder / fmt::format("run{}-rank{}.trace.json", run.run_id, rank);
+    std::ofstream out(file, std::ios::binary);
+    out << report::chrome_trace(reader, run.attempt_id, rank).dump() << "\n";
+    if (!out.flush()) throw InfrastructureError("cannot write '" + file.string() + "'");
+    *context.err << "trace: " << file.string() << "\n";
   }
 }
 

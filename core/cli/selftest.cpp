@@ -125,10 +125,10 @@ bool any_injected(const StoredSelftest& stored) {
 
 void report(Context& context) {
   const store::Reader reader(context.database);
-  StoredSelftest here;
-  for (const StoredSelftest& stored : evidence::stored_selftests(reader)) {
-    if (stored.machine_id == machine_here(context)) here = stored;
-  }
+  const std::string machine = machine_here(context);
+  const auto all = evidence::stored_selftests(reader);
+  const auto found = std::ranges::find(all, machine, &StoredSelftest::machine_id);
+  const StoredSelftest here = found == all.end() ? StoredSelftest{} : *found;
   const auto& equal = here.equal;
   if (context.json) {
     *context.out << json{{"schema_version", 1},        {"simulated", false},
@@ -140,7 +140,7 @@ void report(Context& context) {
     *context.out << "no comparison is whole yet: " << here.open_pairs
                  << " pairs of 28 (20 and 8 controls) are measured\n";
   } else {
-    *context.out << evidence::selftest_note(reader, here.machine_id, "\n  ") << "\n";
+    *context.out << evidence::selftest_note(all, machine, "\n  ") << "\n";
     if (equal.comparisons - equal.invalid < evidence::kSelftestClaim) {
       *context.out << "a rate of at most 0.5 % is claimed from " << evidence::kSelftestClaim
                    << " comparisons on; run this again to add some\n";
@@ -181,13 +181,13 @@ void measure(const SelftestArguments& arguments, Context& context) {
   const auto end = steady_clock::now() + std::chrono::nanoseconds(*budget);
   store::Store store(context.database);
   const store::StudyInfo study = selftest_study(store, arguments, context);
-  const store::Env env = host::this_env(context.binaries().libtorch);
+  const std::string machine = machine_here(context);
   SuperviseFlags flags;
   flags.table = false;
   flags.no_pair_ends_after = end;
   // A comparison at a time: what a stop leaves is the next call's first.
   do {
-    host::schedule_selftest(store, study.study_id, env.machine_id);
+    host::schedule_selftest(store, study.study_id, machine);
     supervise(store, study.study_id, study.name, host::run_keys(study.resolved_json), flags,
               context);
     if (context.exit_code != 0) break;

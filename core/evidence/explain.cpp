@@ -59,9 +59,9 @@ constexpr const char* kOutside = "outside operators";
 /// Of one run, by name; what the step took beyond them is "outside operators".
 std::map<std::string, OperatorTime> operators_of(const store::Reader& reader, int64_t attempt_id) {
   const Table rows = reader.query(
-      "SELECT s.name, s.value self_s, c.value calls, w.value step_s FROM metrics s JOIN metrics c "
-      "ON"
-      " c.attempt_id=s.attempt_id AND c.rank=s.rank AND c.name='op_calls.' || substr(s.name, 6)"
+      "SELECT substr(s.name, 6) name, s.value self_s, c.value calls, w.value step_s FROM metrics s"
+      " JOIN metrics c ON c.attempt_id=s.attempt_id AND c.rank=s.rank AND c.name='op_calls.' || "
+      "substr(s.name, 6)"
       " JOIN metrics w ON w.attempt_id=s.attempt_id AND w.rank=s.rank AND w.name='op_step_s'"
       " WHERE s.attempt_id=?1 AND s.name GLOB 'op_s.*' AND s.rank=(SELECT min(rank) FROM metrics"
       " WHERE attempt_id=?1 AND name='op_step_s' AND rank>=0)",
@@ -70,8 +70,7 @@ std::map<std::string, OperatorTime> operators_of(const store::Reader& reader, in
   double inside = 0;
   for (size_t i = 0; i < rows.rows.size(); ++i) {
     const double self_s = *real(rows.at(i, "self_s"));
-    operators[text(rows.at(i, "name"))->substr(std::string("op_s.").size())] = {
-        .calls = *real(rows.at(i, "calls")), .self_s = self_s};
+    operators[*text(rows.at(i, "name"))] = {.calls = *real(rows.at(i, "calls")), .self_s = self_s};
     inside += self_s;
   }
   if (!operators.empty()) operators[kOutside].self_s = *real(rows.at(0, "step_s")) - inside;
@@ -172,16 +171,11 @@ double Breakdown::parts_s() const {
 std::vector<StepSplit> used_splits(const store::Reader& reader, const RunRecord& run) {
   if (!run.has_timing()) return {};
   const CommShares shares = comm_shares(reader, run.attempt_id);
-  const Table rows = reader.query(
-      "SELECT t.step, t.rank, t.wall_s, t.data_wait_s, t.comm_exposed_s, f.value forward_s, b.value"
-      " backward_s, o.value optimizer_s FROM steps t"
-      " LEFT JOIN samples f ON f.attempt_id=t.attempt_id AND f.name='forward_s' AND f.rank=t.rank"
-      " AND f.step=t.step LEFT JOIN samples b ON b.attempt_id=t.attempt_id AND b.name='backward_s'"
-      " AND b.rank=t.rank AND b.step=t.step LEFT JOIN samples o ON o.attempt_id=t.attempt_id AND"
-      " o.name='optimizer_s' AND o.rank=t.rank AND o.step=t.step WHERE t.attempt_id=?1 AND"
-      " t.kind='steady' AND t.step BETWEEN ?2 AND ?3 ORDER BY t.step, t.wall_s DESC, t.rank",
-      {Value(run.attempt_id), Value(*run.steady_first),
-       Value(run.steady_last.value_or(INT64_MAX))});
+  const Table rows = reader.query(std::string("SELECT * FROM ") + kStepsWithParts +
+                                      " WHERE attempt_id=?1 AND kind='steady' AND step BETWEEN ?2"
+                                      " AND ?3 ORDER BY step, wall_s DESC, rank",
+                                  {Value(run.attempt_id), Value(*run.steady_first),
+                                   Value(run.steady_last.value_or(INT64_MAX))});
   std::vector<StepSplit> splits;
   for (size_t i = 0; i < rows.rows.size(); ++i) {
     const int64_t step = *integer(rows.at(i, "step"));

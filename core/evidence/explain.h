@@ -20,6 +20,15 @@ inline constexpr std::array<Part, 6> kParts = {Part::data_wait, Part::forward, P
                                                Part::optimizer, Part::comm,    Part::rest};
 const char* name_of(Part part);  ///< "data wait", "forward", ...
 
+/// For FROM: the rows of `steps`, with their samples forward_s, backward_s and optimizer_s, NULL
+/// where they were not recorded.
+inline constexpr const char* kStepsWithParts =
+    "(SELECT t.*, f.value forward_s, b.value backward_s, o.value optimizer_s FROM steps t"
+    " LEFT JOIN samples f ON f.attempt_id=t.attempt_id AND f.name='forward_s' AND f.rank=t.rank"
+    " AND f.step=t.step LEFT JOIN samples b ON b.attempt_id=t.attempt_id AND b.name='backward_s'"
+    " AND b.rank=t.rank AND b.step=t.step LEFT JOIN samples o ON o.attempt_id=t.attempt_id AND"
+    " o.name='optimizer_s' AND o.rank=t.rank AND o.step=t.step)";
+
 /// One step as its slowest rank saw it, s; parts that the rank did not record are absent. The parts
 /// that are there, `rest` among them, add up to wall_s.
 struct StepSplit {

@@ -83,13 +83,12 @@ std::vector<OtherCell> cells_like(const store::Reader& reader, const std::string
 
 /// Series of the cell's runs of purpose `envelope`: its steps' rows in other orders.
 std::vector<BitSeries> envelope_series(const store::Reader& reader, const std::string& cell_id) {
-  const store::Table rows = reader.query(
-      "SELECT run_id FROM runs WHERE cell_id=?1 AND state='ok' AND purpose='envelope'"
-      " ORDER BY run_id",
-      {Value(cell_id)});
-  std::vector<int64_t> ids;
-  for (size_t i = 0; i < rows.rows.size(); ++i)
-    ids.push_back(*store::integer(rows.at(i, "run_id")));
+  const auto ids = reader
+                       .query(
+                           "SELECT run_id FROM runs WHERE cell_id=?1 AND state='ok' AND"
+                           " purpose='envelope' ORDER BY run_id",
+                           {Value(cell_id)})
+                       .integers("run_id");
   std::vector<BitSeries> series;
   for (const auto& [id, run] : load_runs(reader, ids)) series.push_back(load_bits(reader, run));
   return series;

@@ -89,13 +89,12 @@ std::map<int64_t, RunRecord> load_runs(const store::Reader& reader, std::span<co
 }
 
 std::vector<int64_t> ok_runs(const store::Reader& reader, const std::string& cell_id) {
-  const Table rows = reader.query(
-      "SELECT run_id FROM runs WHERE cell_id=?1 AND state='ok' AND"
-      " purpose IN('measure','pair','control') ORDER BY run_id",
-      {Value(cell_id)});
-  std::vector<int64_t> ids;
-  for (size_t i = 0; i < rows.rows.size(); ++i) ids.push_back(*integer(rows.at(i, "run_id")));
-  return ids;
+  return reader
+      .query(
+          "SELECT run_id FROM runs WHERE cell_id=?1 AND state='ok' AND"
+          " purpose IN('measure','pair','control') ORDER BY run_id",
+          {Value(cell_id)})
+      .integers("run_id");
 }
 
 StepTimes step_times(const store::Reader& reader, const RunRecord& run, int64_t first_step,

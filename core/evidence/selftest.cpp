@@ -42,12 +42,13 @@ bool measured(const Pair& p) { return p.value_a && p.value_b; }
 /// Planned pairs of the machine's runs in the study, with their values.
 std::vector<Pair> pairs_on(const store::Reader& reader, int64_t comparison_id,
                            const std::string& machine_id, const Design& design) {
-  const Table rows = reader.query(
-      "SELECT DISTINCT run_id FROM runs JOIN pairs ON run_id IN (run_a, run_b) WHERE"
-      " comparison_id=?1 AND machine_id=?2",
-      {Value(comparison_id), Value(machine_id)});
-  std::vector<int64_t> ids;
-  for (size_t i = 0; i < rows.rows.size(); ++i) ids.push_back(*integer(rows.at(i, "run_id")));
+  const auto ids =
+      reader
+          .query(
+              "SELECT DISTINCT run_id FROM runs JOIN pairs ON run_id IN (run_a, run_b) WHERE"
+              " comparison_id=?1 AND machine_id=?2",
+              {Value(comparison_id), Value(machine_id)})
+          .integers("run_id");
   const auto runs = load_runs(reader, ids);
   std::vector<Pair> pairs = load_pairs(reader, comparison_id);
   std::erase_if(pairs,
@@ -186,9 +187,9 @@ std::string injected_text(const Injected& injected) {
   return out;
 }
 
-std::string selftest_note(const store::Reader& reader, const std::string& machine_id,
+std::string selftest_note(const std::vector<StoredSelftest>& all, const std::string& machine_id,
                           const std::string& separator) {
-  for (const StoredSelftest& stored : stored_selftests(reader)) {
+  for (const StoredSelftest& stored : all) {
     if (stored.machine_id != machine_id || stored.equal.comparisons == 0) continue;
     std::string note = fmt::format("self-test on this machine, last run {:%Y-%m-%d} UTC: {}",
                                    fmt::gmtime(static_cast<std::time_t>(stored.last_us / kMicro)),

@@ -101,8 +101,9 @@ std::string tally_text(const Tally95& equal);
 /// "+3 % work: found in 4 of 5, 80.0 % (at least 34.3 %), step time +2.9 %".
 std::string injected_text(const Injected& injected);
 
-/// "self-test on this machine, 2026-11-30: ..."; empty for another machine or nothing measured.
-std::string selftest_note(const store::Reader& reader, const std::string& machine_id,
+/// "self-test on this machine, last run 2026-11-30 UTC: ..."; empty for a machine that is not among
+/// them or has no whole comparison.
+std::string selftest_note(const std::vector<StoredSelftest>& stored, const std::string& machine_id,
                           const std::string& separator = "; ");
 
 }  // namespace assay::evidence

@@ -282,9 +282,9 @@ namespace {
 
 /// Tier T1 needs the baseline under perturbation. A step of one row has no other order.
 void plan_envelope(store::Store& store, const std::string& machine_id, const ComparisonPlan& plan) {
+  if (plan.design.tier.tier != evidence::Tier::t1) return;
   const json config = json::parse(plan.base.config_json);
   const auto train = config.value("train", json::object());
-  if (plan.design.tier.tier != evidence::Tier::t1) return;
   if (train.value("global_batch", int64_t{0}) < 2) return;
   for (int64_t slot = 0; slot < evidence::kEnvelopeRuns; ++slot) {
     store.ensure_run(plan.base.seeds.front().cell_id, machine_id, "envelope", 0, slot);

@@ -48,7 +48,7 @@ class Supervisor::Loop {
   void refuse_second_supervisor() const;
   std::vector<StudyRun> meant_runs(const store::Reader& reader) const;
   void enqueue_runs();
-  void enqueue_named();
+  bool selected(const StudyRun& run) const;
   void enqueue_pairs(const store::Reader& reader);
   void enqueue(StudyRun run);
   void check_devices() const;

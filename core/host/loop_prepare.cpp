@@ -1,6 +1,7 @@
 // Before and after the loop: other supervisors, recovery, the queue, the exit code.
 #include <algorithm>
 #include <ctime>
+#include <iterator>
 
 #include "assay/error.h"
 #include "core/base/clock.h"
@@ -128,42 +129,40 @@ void Supervisor::Loop::refuse_second_supervisor() const {
 /// What this session is about: the named runs, or those of the study with its pairs.
 std::vector<StudyRun> Supervisor::Loop::meant_runs(const store::Reader& reader) const {
   if (!options_.runs.empty()) return named_runs(reader, options_.study_id, options_.runs);
-  std::vector<StudyRun> meant;
-  for (StudyRun& run : study_runs(reader, options_.study_id, env_.machine_id)) {
-    if (!options_.select || options_.select(run.run)) meant.push_back(std::move(run));
-  }
+  std::vector<StudyRun> meant = study_runs(reader, options_.study_id, env_.machine_id);
   for (PairRuns& pair : pair_runs(reader, options_.study_id, env_.machine_id)) {
-    for (StudyRun* run : {&pair.first, &pair.second}) {
-      if (!options_.select || options_.select(run->run)) meant.push_back(std::move(*run));
-    }
+    meant.push_back(std::move(pair.first));
+    meant.push_back(std::move(pair.second));
   }
-  for (StudyRun& run : envelope_runs(reader, options_.study_id, env_.machine_id)) {
-    if (!options_.select || options_.select(run.run)) meant.push_back(std::move(run));
-  }
+  std::ranges::move(envelope_runs(reader, options_.study_id, env_.machine_id),
+                    std::back_inserter(meant));
+  std::erase_if(meant, [this](const StudyRun& run) { return !selected(run); });
   return meant;
 }
 
-void Supervisor::Loop::enqueue_runs() {
-  if (!options_.runs.empty()) return enqueue_named();
-  store_.ensure_runs(options_.study_id, env_.machine_id);
-  const store::Reader reader(store_.file());
-  for (StudyRun& run : study_runs(reader, options_.study_id, env_.machine_id)) {
-    if (options_.select && !options_.select(run.run)) continue;
-    if (contains(options_.only, run.state)) enqueue(std::move(run));
-  }
-  enqueue_pairs(reader);
-  for (StudyRun& run : envelope_runs(reader, options_.study_id, env_.machine_id)) {
-    if (options_.select && !options_.select(run.run)) continue;
-    if (contains(options_.only, run.state)) enqueue(std::move(run));
-  }
-  totals_.runs = static_cast<int64_t>(waiting_.size());
-  update_totals();
+bool Supervisor::Loop::selected(const StudyRun& run) const {
+  return !options_.select || options_.select(run.run);
 }
 
-void Supervisor::Loop::enqueue_named() {
+void Supervisor::Loop::enqueue_runs() {
+  const bool named = !options_.runs.empty();
+  if (!named) store_.ensure_runs(options_.study_id, env_.machine_id);
   const store::Reader reader(store_.file());
-  for (StudyRun& run : named_runs(reader, options_.study_id, options_.runs)) {
-    if (contains(options_.only, run.state)) enqueue(std::move(run));
+  const auto take = [this](std::vector<StudyRun> runs) {
+    for (StudyRun& run : runs) {
+      if (contains(options_.only, run.state)) enqueue(std::move(run));
+    }
+  };
+  const auto take_selected = [&](std::vector<StudyRun> runs) {
+    std::erase_if(runs, [this](const StudyRun& run) { return !selected(run); });
+    take(std::move(runs));
+  };
+  if (named) {
+    take(named_runs(reader, options_.study_id, options_.runs));
+  } else {
+    take_selected(study_runs(reader, options_.study_id, env_.machine_id));
+    enqueue_pairs(reader);
+    take_selected(envelope_runs(reader, options_.study_id, env_.machine_id));
   }
   totals_.runs = static_cast<int64_t>(waiting_.size());
   update_totals();
@@ -173,9 +172,7 @@ void Supervisor::Loop::enqueue_named() {
 void Supervisor::Loop::enqueue_pairs(const store::Reader& reader) {
   bool any = false;
   for (PairRuns& pair : pair_runs(reader, options_.study_id, env_.machine_id)) {
-    if (options_.select && !(options_.select(pair.first.run) && options_.select(pair.second.run))) {
-      continue;
-    }
+    if (!selected(pair.first) || !selected(pair.second)) continue;
     const bool running = pair.first.state == "running" || pair.second.state == "running";
     if (running || !(contains(options_.only, pair.first.state) ||
                      contains(options_.only, pair.second.state))) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <tuple>
 
 #include "assay/error.h"
@@ -69,8 +70,12 @@ void replace_paths(json& node, std::vector<std::string>& missing) {
       replace_paths(value, missing);
     } else if (value.is_string()) {
       const auto path = value.get<std::string>();
-      if (fs::path(path).is_absolute() && !fs::exists(path)) missing.push_back(path);
-      if (fs::path(path).is_absolute() && fs::exists(path)) value = grid::cached_file_hash(path);
+      if (!fs::path(path).is_absolute()) continue;
+      if (fs::exists(path)) {
+        value = grid::cached_file_hash(path);
+      } else {
+        missing.push_back(path);
+      }
     }
   }
 }
@@ -129,8 +134,22 @@ struct Located {
   std::string recorded{};  ///< the newest recorded path
 };
 
+/// The plugins of the folders, read when the first is looked for: most lie where they were.
+class Folders {
+ public:
+  explicit Folders(const std::vector<fs::path>& folders) : folders_(folders) {}
+  const Catalogue& catalogue() {
+    if (!catalogue_) catalogue_ = Catalogue::load(folders_, nullptr);
+    return *catalogue_;
+  }
+
+ private:
+  const std::vector<fs::path>& folders_;
+  std::optional<Catalogue> catalogue_{};
+};
+
 Located locate(const store::Reader& reader, const std::string& name, const std::string& sha256,
-               const std::vector<fs::path>& folders) {
+               Folders& folders) {
   const Table rows = reader.query(
       "SELECT path FROM plugins WHERE sha256=?1 ORDER BY plugin_id DESC", {Value(sha256)});
   Located changed;
@@ -144,8 +163,7 @@ Located locate(const store::Reader& reader, const std::string& name, const std::
     changed.file = path;
     changed.sha256 = hash;
   }
-  const Catalogue catalogue = Catalogue::load(folders, nullptr);
-  for (const auto& file : catalogue.files()) {
+  for (const auto& file : folders.catalogue().files()) {
     if (!file->accepted() || !file->note || file->note->plugin != name) continue;
     if (file->sha256 == sha256 || changed.file.empty()) {
       changed.file = file->path;
@@ -157,9 +175,10 @@ Located locate(const store::Reader& reader, const std::string& name, const std::
 
 void compare_plugins(const store::Reader& reader, const Installed& installed, Replay& replay) {
   const json then = replay.cell.binaries.value("plugins", json::object());
+  Folders folders(installed.plugin_folders);
   for (const auto& [name, hash] : then.items()) {
     const auto recorded = hash.get<std::string>();
-    const Located now = locate(reader, name, recorded, installed.plugin_folders);
+    const Located now = locate(reader, name, recorded, folders);
     replay.binaries["plugins"][name] = now.sha256;
     if (now.sha256 == recorded) {
       if (now.file != now.recorded) replay.new_files.push_back(now.file);

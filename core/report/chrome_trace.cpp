@@ -2,6 +2,9 @@
 #include "core/report/chrome_trace.h"
 
 #include <optional>
+#include <string>
+
+#include "core/evidence/explain.h"
 
 namespace assay::report {
 namespace {
@@ -92,22 +95,16 @@ class StepEvents {
 }  // namespace
 
 std::vector<int64_t> traced_ranks(const store::Reader& reader, int64_t attempt_id) {
-  const Table rows = reader.query(
-      "SELECT DISTINCT rank FROM steps WHERE attempt_id=?1 ORDER BY rank", {Value(attempt_id)});
-  std::vector<int64_t> ranks;
-  for (size_t i = 0; i < rows.rows.size(); ++i) ranks.push_back(*integer(rows.at(i, "rank")));
-  return ranks;
+  return reader
+      .query("SELECT DISTINCT rank FROM steps WHERE attempt_id=?1 ORDER BY rank",
+             {Value(attempt_id)})
+      .integers("rank");
 }
 
 json chrome_trace(const store::Reader& reader, int64_t attempt_id, int64_t rank) {
-  const Table rows = reader.query(
-      "SELECT t.*, (SELECT value FROM samples s WHERE s.attempt_id=t.attempt_id AND s.rank=t.rank"
-      " AND s.step=t.step AND s.name='forward_s') forward_s, (SELECT value FROM samples s WHERE"
-      " s.attempt_id=t.attempt_id AND s.rank=t.rank AND s.step=t.step AND s.name='backward_s')"
-      " backward_s, (SELECT value FROM samples s WHERE s.attempt_id=t.attempt_id AND s.rank=t.rank"
-      " AND s.step=t.step AND s.name='optimizer_s') optimizer_s FROM steps t WHERE t.attempt_id=?1"
-      " AND t.rank=?2 ORDER BY t.end_us, t.step",
-      {Value(attempt_id), Value(rank)});
+  const Table rows = reader.query(std::string("SELECT * FROM ") + evidence::kStepsWithParts +
+                                      " WHERE attempt_id=?1 AND rank=?2 ORDER BY end_us, step",
+                                  {Value(attempt_id), Value(rank)});
   return {{"traceEvents", StepEvents(rows, rank).all()},
           {"displayTimeUnit", "ms"},
           {"otherData", {{"attempt_id", attempt_id}, {"not_recorded", kNotRecorded}}}};

@@ -188,9 +188,10 @@ std::vector<std::string> notes_selftest(const Reader& reader, int64_t study_id) 
       "SELECT DISTINCT r.machine_id FROM study_cells s JOIN runs r USING(cell_id) WHERE"
       " s.study_id=?1 ORDER BY 1",
       {study_id});
+  const auto stored = evidence::stored_selftests(reader);
   std::vector<std::string> notes;
   for (size_t i = 0; i < machines.rows.size(); ++i) {
-    std::string note = evidence::selftest_note(reader, *text(machines.at(i, "machine_id")));
+    std::string note = evidence::selftest_note(stored, *text(machines.at(i, "machine_id")));
     if (!note.empty()) notes.push_back(std::move(note));
   }
   return notes;

@@ -102,6 +102,14 @@ std::vector<double> Table::reals(std::string_view column) const {
   return result;
 }
 
+std::vector<int64_t> Table::integers(std::string_view column) const {
+  std::vector<int64_t> result;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    if (const auto value = integer(at(row, column))) result.push_back(*value);
+  }
+  return result;
+}
+
 bool is_complete(const std::string& sql) { return sqlite3_complete(sql.c_str()) != 0; }
 
 Table query(const Connection& connection, const std::string& sql, std::span<const Value> parameters,

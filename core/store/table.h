@@ -28,7 +28,8 @@ struct Table {
 
   /// Throws std::logic_error for a column that the query does not have.
   const Value& at(size_t row, std::string_view column) const;
-  std::vector<double> reals(std::string_view column) const;  ///< NULLs left out
+  std::vector<double> reals(std::string_view column) const;      ///< NULLs left out
+  std::vector<int64_t> integers(std::string_view column) const;  ///< NULLs left out
   bool empty() const { return rows.empty(); }
 };
 

@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "core/base/files.h"
-#include "core/cli/context.h"
 #include "core/store/reader.h"
+#include "tests/core/cli/command.h"
 #include "tests/core/report/sample_report.h"
 
 namespace assay::cli {
@@ -15,28 +15,15 @@ namespace {
 namespace fs = std::filesystem;
 using store::integer;
 
-struct Answer {
-  int code = 0;
-  std::string out{}, err{};
-};
-
-Answer assay_command(const fs::path& database, std::vector<std::string> words) {
-  std::ostringstream out, err;
-  Context context = default_context();
-  context.out = &out;
-  context.err = &err;
-  words.insert(words.begin(), "assay");
+Answer command_on(const fs::path& database, std::vector<std::string> words) {
   words.insert(words.end(), {"--db", database.string()});
-  std::vector<const char*> argv;
-  for (const std::string& word : words) argv.push_back(word.c_str());
-  const int code = run_cli(static_cast<int>(argv.size()), argv.data(), context);
-  return {code, out.str(), err.str()};
+  return assay_command(std::move(words));
 }
 
 class Results : public testing::Test {
  protected:
   Answer run(std::vector<std::string> words) {
-    return assay_command(sample_.file(), std::move(words));
+    return command_on(sample_.file(), std::move(words));
   }
   int64_t run_id(const std::string& state) {
     return *store::integer(store::Reader(sample_.file())
@@ -341,7 +328,7 @@ TEST_F(Results, ExportIsAStudyOfItsOwn) {
   EXPECT_EQ(answer.code, 0) << answer.err;
   EXPECT_NE(answer.out.find("3 cells, 5 ended runs"), std::string::npos) << answer.out;
   EXPECT_TRUE(read_file(out / "layouts.yaml").starts_with("assay: 1"));
-  const Answer copy = assay_command(out / "assay.db", {"compare", "layouts", "--json"});
+  const Answer copy = command_on(out / "assay.db", {"compare", "layouts", "--json"});
   const auto rows = nlohmann::json::parse(copy.out)["rows"];
   EXPECT_EQ(rows, nlohmann::json::parse(run({"compare", "layouts", "--json"}).out)["rows"]);
   EXPECT_EQ(run({"export", "layouts", "--out", out.string()}).code, 2);  // never over another
@@ -357,7 +344,7 @@ TEST_F(Results, DbChecksDescribesMigratesAndMerges) {
   EXPECT_NE(run({"db", "info"}).out.find("user_version"), std::string::npos);
   EXPECT_EQ(nlohmann::json::parse(run({"db", "info", "--json"}).out)["runs"], 6);
   EXPECT_NE(run({"db", "migrate"}).out.find("nothing to do"), std::string::npos);
-  const Answer merged = assay_command(folder_ / "new.db", {"db", "merge", sample_.file().string()});
+  const Answer merged = command_on(folder_ / "new.db", {"db", "merge", sample_.file().string()});
   EXPECT_EQ(merged.code, 0) << merged.err;
   EXPECT_NE(merged.out.find("5 runs with"), std::string::npos) << merged.out;
   EXPECT_EQ(run({"db", "merge", sample_.file().string()}).code, 2);  // itself
@@ -366,14 +353,14 @@ TEST_F(Results, DbChecksDescribesMigratesAndMerges) {
 
 TEST(NoResults, MissingAndEmptyDatabasesSayWhatToDo) {
   store::TempFolder folder;
-  const Answer missing = assay_command(folder / "none.db", {"status"});
+  const Answer missing = command_on(folder / "none.db", {"status"});
   EXPECT_EQ(missing.code, 2);
   EXPECT_NE(missing.err.find("there is no results database"), std::string::npos) << missing.err;
   EXPECT_NE(missing.err.find("assay run STUDY.yaml"), std::string::npos);
   { store::Store empty(folder / "empty.db"); }
-  EXPECT_NE(assay_command(folder / "empty.db", {"compare"}).err.find("holds no study yet"),
+  EXPECT_NE(command_on(folder / "empty.db", {"compare"}).err.find("holds no study yet"),
             std::string::npos);
-  EXPECT_NE(assay_command(folder / "empty.db", {"log", "1"}).err.find("holds no run yet"),
+  EXPECT_NE(command_on(folder / "empty.db", {"log", "1"}).err.find("holds no run yet"),
             std::string::npos);
 }
 

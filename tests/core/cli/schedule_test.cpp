@@ -10,8 +10,8 @@
 #include <sstream>
 
 #include "assay/files.h"
-#include "core/cli/context.h"
 #include "core/cli/schedule_view.h"
+#include "tests/core/cli/command.h"
 
 namespace assay::cli {
 namespace {
@@ -20,20 +20,9 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using testing::HasSubstr;
 
-struct Answer {
-  int code = 0;
-  std::string out{}, err{};
-};
-
-Answer run(const std::vector<std::string>& words) {
-  std::ostringstream out, err;
-  Context context = default_context();
-  context.out = &out;
-  context.err = &err;
-  std::vector<const char*> argv = {"assay", "schedule"};
-  for (const std::string& word : words) argv.push_back(word.c_str());
-  const int code = run_cli(static_cast<int>(argv.size()), argv.data(), context);
-  return {code, out.str(), err.str()};
+Answer run(std::vector<std::string> words) {
+  words.insert(words.begin(), "schedule");
+  return assay_command(std::move(words));
 }
 
 ScheduleView view_of(const std::string& name, const PipelineShape& shape,

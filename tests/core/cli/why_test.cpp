@@ -1,11 +1,9 @@
 // explain, replay and selftest from the command line: what they print, refuse and write.
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "core/base/files.h"
-#include "core/cli/context.h"
 #include "core/store/reader.h"
+#include "tests/core/cli/command.h"
 #include "tests/core/report/sample_report.h"
 
 namespace assay::cli {
@@ -14,25 +12,11 @@ namespace {
 namespace fs = std::filesystem;
 using store::integer;
 
-struct Answer {
-  int code = 0;
-  std::string out{}, err{};
-  bool says(const std::string& words) const { return (out + err).find(words) != std::string::npos; }
-};
-
 class Why : public testing::Test {
  protected:
   Answer run(std::vector<std::string> words) {
-    std::ostringstream out, err;
-    Context context = default_context();
-    context.out = &out;
-    context.err = &err;
-    words.insert(words.begin(), "assay");
     words.insert(words.end(), {"--db", sample_.file().string()});
-    std::vector<const char*> argv;
-    for (const std::string& word : words) argv.push_back(word.c_str());
-    const int code = run_cli(static_cast<int>(argv.size()), argv.data(), context);
-    return {code, out.str(), err.str()};
+    return assay_command(std::move(words));
   }
   std::string run_id(const std::string& state, const std::string& which = "min") {
     return std::to_string(

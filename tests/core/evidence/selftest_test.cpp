@@ -140,7 +140,7 @@ TEST(Stored, NothingIsSaidWithoutASelftest) {
   const store::SampleStore sample(folder / "a.db");
   const store::Reader reader(folder / "a.db");
   EXPECT_TRUE(stored_selftests(reader).empty());
-  EXPECT_EQ(selftest_note(reader, store::kMachine), "");
+  EXPECT_EQ(selftest_note(stored_selftests(reader), store::kMachine), "");
 }
 
 }  // namespace

@@ -71,11 +71,11 @@ TEST_F(SelftestPairs, WholeComparisonsAreCountedAndDated) {
   EXPECT_EQ(stored[0].equal.comparisons, 1);
   EXPECT_EQ(stored[0].equal.called, 0);  // the fake times are equal
   EXPECT_EQ(stored[0].open_pairs, 0);
-  const std::string note = evidence::selftest_note(reader, stored[0].machine_id);
+  const std::string note = evidence::selftest_note(stored, stored[0].machine_id);
   EXPECT_NE(note.find("UTC: 0 of 1 equal comparisons were called different (95 % bound 95.000 %)"),
             std::string::npos)
       << note;
-  EXPECT_EQ(evidence::selftest_note(reader, "another machine"), "");
+  EXPECT_EQ(evidence::selftest_note(stored, "another machine"), "");
 }
 
 TEST_F(SelftestPairs, EveryOtherComparisonIsWithMoreWork) {
