@@ -2,6 +2,7 @@
 // transaction, so that no row is stored twice and none is lost.
 #include "core/store/import.h"
 
+#include <SQLiteCpp/Savepoint.h>
 #include <sqlite3.h>
 
 #include "assay/error.h"
@@ -56,10 +57,12 @@ std::optional<double> hash_number(const std::string& text) {
   return static_cast<double>(std::stoull(text.substr(0, kExactDigits), nullptr, 16));
 }
 
+constexpr size_t kRowsPerInsert = 32;  // more gain nothing
+
 class Import {
  public:
-  Import(SQLite::Database& db, int64_t attempt_id, int64_t rank)
-      : binder_(db, attempt_id, rank), attempt_id_(attempt_id), rank_(rank) {}
+  Import(SQLite::Database& db, int64_t attempt_id, int64_t rank, size_t rows_per_insert)
+      : binder_(db, attempt_id, rank, rows_per_insert), attempt_id_(attempt_id), rank_(rank) {}
 
   void row(std::string_view text, SpoolPosition& position) {
     if (flat_.parse(text) && RowBinder::knows(flat_.table())) {
@@ -75,6 +78,7 @@ class Import {
       other(row, position);
     }
   }
+  void flush() { binder_.flush(); }
 
  private:
   void insert(SpoolPosition& position) {
@@ -152,26 +156,61 @@ template <class Row>
               "rows before this batch are kept; the run is repeated by: assay resume");
 }
 
+/// Why a row is not fit to be stored; nothing if `f` ran through.
+template <class F>
+std::optional<std::string> misfit_of(F&& f) {
+  try {
+    f();
+    return std::nullopt;
+  } catch (const SQLite::Exception& error) {
+    if (error.getErrorCode() != SQLITE_CONSTRAINT) throw;
+    return error.what();
+  } catch (const json::exception& error) {
+    return error.what();
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+/// Many rows with one statement; an error leaves nothing stored and `at` as it was.
+template <class Row>
+bool import_fast(SQLite::Database& db, Import&& import, std::span<const Row> rows,
+                 SpoolPosition& at) {
+  const SpoolPosition before = at;
+  SQLite::Savepoint savepoint(db, "rows");
+  const auto misfit = misfit_of([&] {
+    for (const Row& row : rows) import.row(row, at);
+    import.flush();
+  });
+  if (!misfit) {
+    savepoint.release();
+    return true;
+  }
+  savepoint.rollback();
+  at = before;
+  return false;
+}
+
+/// Row by row, so that an error names its row.
+template <class Row>
+void import_slow(Import&& import, const std::filesystem::path& path, std::span<const Row> rows,
+                 SpoolPosition& at) {
+  int64_t number = at.rows_imported;
+  for (const Row& row : rows) {
+    ++number;
+    const auto misfit = misfit_of([&] { import.row(row, at); });
+    if (misfit) fail(path, number, row, *misfit);
+  }
+}
+
 template <class Row>
 SpoolPosition import_batch(SQLite::Database& db, int64_t attempt_id, int64_t rank,
                            const std::filesystem::path& path, std::span<const Row> rows,
                            int64_t offset) {
   SpoolPosition at = position(db, attempt_id, rank);
   ASSAY_CHECK(offset >= at.bytes_imported, "a spool import moved backwards");
-  Import import(db, attempt_id, rank);
-  int64_t number = at.rows_imported;
-  for (const Row& row : rows) {
-    ++number;
-    try {
-      import.row(row, at);
-    } catch (const SQLite::Exception& error) {
-      if (error.getErrorCode() != SQLITE_CONSTRAINT) throw;
-      fail(path, number, row, error.what());
-    } catch (const json::exception& error) {
-      fail(path, number, row, error.what());
-    } catch (const Error& error) {
-      fail(path, number, row, error.what());
-    }
+  if (!import_fast(db, Import(db, attempt_id, rank, kRowsPerInsert), rows, at)) {
+    import_slow(Import(db, attempt_id, rank, 1), path, rows, at);
   }
   at.path = path.string();
   at.bytes_imported = offset;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <utility>
 
 #include "assay/error.h"
 #include "core/base/spool.h"
@@ -21,7 +22,7 @@ enum class Need { required, optional, zero };  ///< zero: 0 if absent
 enum class Follows { nothing, bits, flag, name };
 
 struct Column {
-  const char* name;
+  std::string_view name;
   Kind kind;
   Need need = Need::optional;
   Follows follows = Follows::nothing;
@@ -103,17 +104,17 @@ const TableSpec* find_table(std::string_view name) {
   return found == tables.end() ? nullptr : &*found;
 }
 
-std::string insert_sql(const TableSpec& table) {
-  std::string names = "attempt_id, rank", marks = "?1, ?2", updates;
-  int index = 2;
+std::string insert_sql(const TableSpec& table, size_t rows) {
+  std::string names = "attempt_id, rank", marks = "(?, ?", updates;
   for (const Column& column : table.columns) {
-    names += ", " + std::string(column.name);
-    marks += ", ?" + std::to_string(++index);
-    updates +=
-        (updates.empty() ? "" : ", ") + std::string(column.name) + "=excluded." + column.name;
+    const std::string name(column.name);
+    names += ", " + name;
+    marks += ", ?";
+    updates += (updates.empty() ? "" : ", ") + name + "=excluded." + name;
   }
-  std::string sql =
-      "INSERT INTO " + std::string(table.name) + "(" + names + ") VALUES(" + marks + ")";
+  marks += ")";
+  std::string sql = "INSERT INTO " + std::string(table.name) + "(" + names + ") VALUES" + marks;
+  for (size_t row = 1; row < rows; ++row) sql += ", " + marks;
   if (*table.conflict != '\0') {
     sql += " ON CONFLICT(" + std::string(table.conflict) + ") DO UPDATE SET " + updates;
   }
@@ -197,46 +198,81 @@ void bind_column(SQLite::Statement& s, int index, const TableSpec& table, const 
 
 bool RowBinder::knows(std::string_view name) { return find_table(name) != nullptr; }
 
-SQLite::Statement& RowBinder::prepared(const TableSpec& table) {
-  auto found = statements_.find(&table);
-  if (found == statements_.end()) {
-    SQLite::Statement fresh(db_, insert_sql(table));
-    found = statements_.emplace(&table, std::move(fresh)).first;
-  }
+RowBinder::Inserts& RowBinder::inserts(const TableSpec& table) {
+  auto found = inserts_.find(&table);
+  if (found == inserts_.end()) found = inserts_.emplace(&table, Inserts{table}).first;
   return found->second;
 }
 
-void RowBinder::place(const TableSpec& table, const FlatRow& row) {
-  const std::vector<Column>& columns = table.columns;
-  row_rank_ = rank_;
+SQLite::Statement& RowBinder::prepared(Inserts& to, size_t rows) {
+  std::optional<SQLite::Statement>& statement = rows == 1 ? to.one : to.many;
+  if (!statement) statement.emplace(db_, insert_sql(to.table, rows));
+  return *statement;
+}
+
+int64_t RowBinder::place(Inserts& to, const FlatRow& row) {
+  const std::vector<Column>& columns = to.table.columns;
+  int64_t rank = rank_;
   placed_.assign(columns.size(), nullptr);
+  to.places.resize(std::max(to.places.size(), row.size()));
   for (size_t i = 0; i < row.size(); ++i) {
     const FlatValue& value = row[i];
-    if (value.key == "t") continue;
-    if (value.key == "rank") {  // -1: a figure of the whole run
-      if (!is_integer(value)) wrong_value({"rank", Kind::integer}, value);
-      row_rank_ = value.integer;
-      continue;
+    size_t& column = to.places[i];  // rows of one writer have one order
+    if (column >= columns.size() || columns[column].name != value.key) {
+      if (value.key == "t") continue;
+      if (value.key == "rank") {  // -1: a figure of the whole run
+        if (!is_integer(value)) wrong_value({"rank", Kind::integer}, value);
+        rank = value.integer;
+        continue;
+      }
+      const auto found = std::find_if(columns.begin(), columns.end(),
+                                      [&](const Column& c) { return c.name == value.key; });
+      if (found == columns.end()) throw Error("unknown column '" + value.key + "'");
+      column = static_cast<size_t>(found - columns.begin());
     }
-    const auto found = std::find_if(columns.begin(), columns.end(),
-                                    [&](const Column& column) { return value.key == column.name; });
-    if (found == columns.end()) throw Error("unknown column '" + value.key + "'");
-    placed_[static_cast<size_t>(found - columns.begin())] = &value;
+    placed_[column] = &value;
+  }
+  return rank;
+}
+
+void RowBinder::bind(SQLite::Statement& s, int index, Inserts& to, const FlatRow& row) {
+  const int64_t rank = place(to, row);
+  s.bind(index++, attempt_id_);
+  s.bind(index++, rank);
+  for (size_t i = 0; i < to.table.columns.size(); ++i) {
+    const Column& column = to.table.columns[i];
+    bind_column(s, index++, to.table, column, placed_[i], placed_[column.source]);
   }
 }
 
-void RowBinder::insert(const FlatRow& row) {
-  const TableSpec& table = *find_table(row.table());
-  place(table, row);
-  SQLite::Statement& s = prepared(table);
+void RowBinder::store(Inserts& to, std::span<const FlatRow> rows) {
+  SQLite::Statement& s = prepared(to, rows.size());
   s.reset();
-  s.bind(1, attempt_id_);
-  s.bind(2, row_rank_);
-  for (size_t i = 0; i < table.columns.size(); ++i) {
-    const Column& column = table.columns[i];
-    bind_column(s, static_cast<int>(i) + 3, table, column, placed_[i], placed_[column.source]);
+  int index = 1;
+  for (const FlatRow& row : rows) {
+    bind(s, index, to, row);
+    index += static_cast<int>(to.table.columns.size()) + 2;
   }
   s.exec();
+}
+
+void RowBinder::insert(FlatRow& row) {
+  const TableSpec& table = *find_table(row.table());
+  Inserts& to = inserts(table);
+  // A total may repeat a key, and a table may refer to it: such rows keep their order.
+  if (rows_per_insert_ == 1 || *table.conflict != '\0') return store(to, {&row, 1});
+  if (to.waiting == to.rows.size()) to.rows.emplace_back();
+  std::swap(to.rows[to.waiting++], row);
+  if (to.waiting < rows_per_insert_) return;
+  store(to, std::span(to.rows).first(std::exchange(to.waiting, 0)));
+}
+
+void RowBinder::flush() {
+  for (auto& [table, to] : inserts_) {
+    for (const FlatRow& row : std::span(to.rows).first(std::exchange(to.waiting, 0))) {
+      store(to, {&row, 1});
+    }
+  }
 }
 
 }  // namespace assay::store

@@ -228,6 +228,61 @@ TEST_F(SpoolImportTest, ARowThatDoesNotFitIsRefusedWithItsPlace) {
   EXPECT_EQ(count("spool_files"), 0);
 }
 
+/// Many rows go in with one statement; how rows are grouped must not show, whatever their keys.
+TEST_F(SpoolImportTest, RowsInGroupsAreTheSameAsRowsAlone) {
+  std::vector<nlohmann::json> rows = {open_row(claim_.attempt_id)};
+  for (int64_t step = 1; step <= 75; ++step) {  // two groups of 32 and a rest
+    rows.push_back(step_row(step));
+    if (step % 7 == 0) rows.back().erase("grad_norm");
+    if (step % 11 == 0) rows.back()["flags"] = 2;
+    if (step % 13 == 0) rows.back()["loss"] = "nan";
+    if (step % 17 == 0) rows.back()["rank"] = 3;
+    rows.push_back({{"t", "samples"}, {"name", "forward_s"}, {"step", step}, {"value", 0.5}});
+  }
+  sample_.store.import_rows(claim_.attempt_id, 0, spool_, rows, 10);
+  const Claim other = sample_.claim().value();
+  rows[0]["attempt_id"] = other.attempt_id;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    sample_.store.import_rows(other.attempt_id, 0, spool_, {&rows[i], 1}, int64_t(i) + 1);
+  }
+  EXPECT_EQ(count("steps"), 150);
+  EXPECT_EQ(count("samples"), 150);
+  EXPECT_EQ(count("steps WHERE loss IS NULL AND flags=16"), 10);
+  EXPECT_EQ(count("steps WHERE rank=3"), 8);
+  const auto of = [&](int64_t attempt) {
+    Table all = sample_.store.query("SELECT * FROM steps WHERE attempt_id=?1", {attempt});
+    for (auto& row : all.rows) row[0] = int64_t{0};
+    return all.rows;
+  };
+  EXPECT_EQ(of(claim_.attempt_id), of(other.attempt_id));
+}
+
+TEST_F(SpoolImportTest, AnErrorInsideAGroupNamesItsRow) {
+  std::vector<nlohmann::json> rows = {open_row(claim_.attempt_id)};
+  for (int64_t step = 1; step <= 40; ++step) rows.push_back(step_row(step));
+  const auto error_with = [&](int64_t place, const nlohmann::json& row) -> std::string {
+    auto changed = rows;
+    changed[static_cast<size_t>(place - 1)] = row;
+    try {
+      sample_.store.import_rows(claim_.attempt_id, 0, spool_, changed, 500);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_NE(error_with(20, step_row(3)).find("row 20 (steps): UNIQUE"), std::string::npos);
+  nlohmann::json bad = step_row(11);
+  bad["kind"] = "lunch";
+  EXPECT_NE(error_with(12, bad).find("row 12 (steps): CHECK"), std::string::npos);
+  bad["kind"] = 5;
+  EXPECT_NE(error_with(41, bad).find("row 41 (steps): 'kind' must be a text; got 5"),
+            std::string::npos);
+  EXPECT_NE(error_with(30, {{"t", "weather"}}).find("row 30 (weather)"), std::string::npos);
+  EXPECT_EQ(count("steps"), 0);
+  EXPECT_EQ(error_with(2, step_row(1)), "no error");
+  EXPECT_EQ(count("steps"), 40);
+}
+
 TEST_F(SpoolImportTest, ABatchIsStoredWholeOrNotAtAll) {
   const std::vector<nlohmann::json> rows = {open_row(claim_.attempt_id), step_row(1), step_row(1)};
   EXPECT_THROW(sample_.store.import_rows(claim_.attempt_id, 0, spool_, rows, 500), Error);
