@@ -156,7 +156,7 @@ void compare(const CompareArguments& arguments, Context& context) {
     const store::Reader reader(context.database);
     study = chosen_study(reader, arguments.request.study);
     plans = comparisons(reader, study, arguments, context);
-    require_fair(reader, study.name, plans, context);
+    require_fair(reader, study, plans, context);
   }
   if (!arguments.no_run && has_pairs(plans)) {
     run_missing(study, plans, context);

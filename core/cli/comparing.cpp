@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "core/base/diagnostic.h"
+#include "core/cli/lint_places.h"
 #include "core/cli/verdict_text.h"
 #include "core/cli/view.h"
 #include "core/evidence/lint.h"
@@ -15,11 +16,15 @@ namespace {
 
 using evidence::LintFinding;
 
-Diagnostic diagnostic_of(const LintFinding& f, const std::string& place, bool allowed) {
-  Diagnostic d{.severity = allowed ? Severity::warning : Severity::error,
-               .id = f.rule,
-               .place = place,
-               .text = f.what + ": " + f.base + " (baseline) vs " + f.candidate + " (candidate)"};
+/// At the place of the study that the finding speaks of; a machine or a build has none.
+Diagnostic diagnostic_of(const LintFinding& f, const host::ComparisonPlan& c,
+                         const LintPlaces& places) {
+  const bool allowed = !f.allowed.empty();
+  Diagnostic d = places.of(f, c);
+  d.severity = allowed ? Severity::warning : Severity::error;
+  d.id = f.rule;
+  d.text =
+      f.what + ": " + f.base + " (baseline) vs " + f.candidate + " (" + c.design.candidate + ")";
   if (allowed) d.text += " [allowed: " + f.allowed + "]";
   if (!allowed) d.hints = {f.hint, "or let it pass with a label: --allow " + f.rule};
   return d;
@@ -39,14 +44,13 @@ std::vector<LintFinding> findings_of(const store::Reader& reader, const host::Co
 
 }  // namespace
 
-void require_fair(const store::Reader& reader, const std::string& study,
+void require_fair(const store::Reader& reader, const store::StudyInfo& study,
                   const std::vector<host::ComparisonPlan>& comparisons, const Context& context) {
+  const LintPlaces places(reader, study);
   std::vector<Diagnostic> errors, warnings;
   for (const host::ComparisonPlan& c : comparisons) {
-    const std::string place = study + ": " + c.design.candidate + " against " + c.design.baseline;
     for (const LintFinding& f : findings_of(reader, c)) {
-      const bool allowed = !f.allowed.empty();
-      (allowed ? warnings : errors).push_back(diagnostic_of(f, place, allowed));
+      (f.allowed.empty() ? errors : warnings).push_back(diagnostic_of(f, c, places));
     }
   }
   if (!errors.empty()) throw DiagnosticError(std::move(errors));

@@ -13,8 +13,8 @@
 namespace assay::cli {
 
 /// Throws DiagnosticError with every finding of the linter that no design allows, before anything
-/// is run; prints those that are allowed as warnings.
-void require_fair(const store::Reader& reader, const std::string& study,
+/// is run, at its place in the study; prints those that are allowed as warnings.
+void require_fair(const store::Reader& reader, const store::StudyInfo& study,
                   const std::vector<host::ComparisonPlan>& comparisons, const Context& context);
 
 /// Plans the pairs that are missing, on this machine.

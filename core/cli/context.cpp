@@ -12,6 +12,7 @@
 #include "core/base/diagnostic.h"
 #include "core/base/nearest.h"
 #include "core/cli/commands.h"
+#include "core/evidence/gate.h"
 
 namespace assay::cli {
 namespace {
@@ -157,6 +158,7 @@ grid::PlanRequest plan_request(const Context& context, const std::filesystem::pa
   request.machine = context.machine();
   request.binaries = context.binaries();
   request.hash_file = grid::cached_file_hash;
+  request.check_gate = evidence::check_gate;
   auto kept = std::make_shared<std::unique_ptr<grid::Components>>();
   request.components =
       [context, kept](std::vector<std::filesystem::path> folders) -> const grid::Components& {

@@ -28,7 +28,11 @@ void plan_pairs(store::Store& store, int64_t study_id, const grid::Plan& plan,
     const store::Reader reader(store.file());
     comparisons =
         host::declared_comparisons(reader, study_id, plan.compare, host::traits_of(components));
-    require_fair(reader, plan.study, comparisons, context);
+    store::StudyInfo study;
+    study.study_id = study_id;
+    study.name = plan.study;
+    study.resolved_json = nlohmann::json{{"places", plan.places}}.dump();
+    require_fair(reader, study, comparisons, context);
   }
   schedule(store, study_id, comparisons);
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/section_error.h"
 #include "core/evidence/design.h"
 #include "core/evidence/pair_test.h"
 #include "core/evidence/verdict.h"
@@ -28,7 +29,10 @@ struct GateRule {
   Design design() const;  ///< alpha .005 per side, above the detectable effect
 };
 
-/// Throws Error for an unknown metric (with the nearest) or a wrong value.
+/// Everything that is wrong with a `gate:` section, null being none: unknown keys (G04), unknown
+/// metrics (G14), wrong values (G15).
+std::vector<SectionError> check_gate(const nlohmann::json& section);
+/// Throws Error with the first that check_gate() finds.
 GateRule gate_rule(const nlohmann::json& section);
 /// "step_time", every proxy, "loss_bits".
 std::vector<std::string> gate_metrics();

@@ -16,30 +16,105 @@ constexpr double kGateAlpha = 0.005;
 const std::vector<std::string> kKeys = {"metrics", "min_effect", "two_stage", "pairs",
                                         "control_pairs"};
 
-double share(const json& value, const std::string& key) {
-  if (value.is_number()) return value.get<double>();
-  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-  const auto percent = parse_percent(text);
-  if (percent) return *percent;
-  throw Error("gate." + key + " must be a share such as 2%; got '" + text + "'");
+constexpr int64_t kMostPairs = 1000;
+
+std::string shown(const json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-void read_key(const std::string& key, const json& value, GateRule& rule) {
-  if (key == "metrics") {
-    rule.metrics = value.get<std::vector<std::string>>();
-    rule.listed = true;
-  } else if (key == "min_effect") {
-    rule.min_effect = share(value, key);
-  } else if (key == "two_stage") {
-    rule.two_stage = value.get<bool>();
-  } else if (key == "pairs") {
-    rule.pairs = value.get<int64_t>();
-  } else if (key == "control_pairs") {
-    rule.control_pairs = value.get<int64_t>();
-  } else {
-    throw Error("unknown key '" + key + "' in gate", did_you_mean(nearest(key, kKeys)));
-  }
+std::optional<double> share(const json& value) {
+  const auto number = value.is_number()   ? std::optional(value.get<double>())
+                      : value.is_string() ? parse_percent(value.get<std::string>())
+                                          : std::nullopt;
+  return number && *number >= 0 && *number <= 1 ? number : std::nullopt;
 }
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  return all;
+}
+
+/// Reads a section into a rule, and notes what cannot be read.
+class RuleReader {
+ public:
+  GateRule read(const json& section) {
+    rule_.metrics = gate_metrics();
+    if (section.is_null()) return rule_;
+    if (!section.is_object()) {
+      fail({},
+           "'gate' must be a map {metrics: [...], min_effect: 2%}; got '" + shown(section) + "'");
+      return rule_;
+    }
+    for (const auto& [key, value] : section.items()) read_key(key, value);
+    return rule_;
+  }
+  std::vector<SectionError> errors{};
+
+ private:
+  void read_key(const std::string& key, const json& value) {
+    if (key == "metrics") {
+      metrics(value);
+    } else if (key == "min_effect") {
+      const auto effect = share(value);
+      if (!effect) wrong(key, "a share such as 2%, at most 100%", value);
+      rule_.min_effect = effect.value_or(rule_.min_effect);
+    } else if (key == "two_stage") {
+      if (!value.is_boolean()) return wrong(key, "true or false", value);
+      rule_.two_stage = value.get<bool>();
+    } else if (key == "pairs") {
+      const int64_t least = minimum_pairs(kGateAlpha);
+      const auto pairs = whole(value, least);
+      if (!pairs || *pairs % 2 != 0) {
+        return wrong(key, "even and at least " + std::to_string(least), value);
+      }
+      rule_.pairs = *pairs;
+    } else if (key == "control_pairs") {
+      const auto pairs = whole(value, 0);
+      if (!pairs) return wrong(key, "a whole number", value);
+      rule_.control_pairs = *pairs;
+    } else {
+      const std::string near = did_you_mean(nearest(key, kKeys));
+      errors.push_back({.path = {key},
+                        .at_key = true,
+                        .id = "G04",
+                        .text = "unknown key '" + key + "' in gate",
+                        .hints = {near.empty() ? "allowed: " + listed(kKeys) : near}});
+    }
+  }
+
+  void metrics(const json& value) {
+    if (!value.is_array()) return wrong("metrics", "a list of names, such as [wire_bytes]", value);
+    const std::vector<std::string> names = gate_metrics();
+    rule_.metrics.clear();
+    rule_.listed = true;
+    for (size_t i = 0; i < value.size(); ++i) {
+      const std::string metric = shown(value[i]);
+      rule_.metrics.push_back(metric);
+      if (std::find(names.begin(), names.end(), metric) != names.end()) continue;
+      const std::string near = did_you_mean(nearest(metric, names));
+      errors.push_back({.path = {"metrics", std::to_string(i)},
+                        .id = "G14",
+                        .text = "the gate knows no metric '" + metric + "'",
+                        .hints = {near.empty() ? "known: " + listed(names) : near}});
+    }
+  }
+
+  static std::optional<int64_t> whole(const json& value, int64_t least) {
+    if (!value.is_number_integer()) return std::nullopt;
+    const auto number = value.get<int64_t>();
+    return number >= least && number <= kMostPairs ? std::optional(number) : std::nullopt;
+  }
+
+  void wrong(const std::string& key, const std::string& allowed, const json& value) {
+    fail({key}, "'gate." + key + "' must be " + allowed + "; got '" + shown(value) + "'");
+  }
+  void fail(std::vector<std::string> path, const std::string& text) {
+    errors.push_back({.path = std::move(path), .id = "G15", .text = text});
+  }
+
+  GateRule rule_{};
+};
 
 }  // namespace
 
@@ -67,30 +142,18 @@ Design GateRule::design() const {
   return design;
 }
 
+std::vector<SectionError> check_gate(const json& section) {
+  RuleReader reader;
+  reader.read(section);
+  return std::move(reader.errors);
+}
+
 GateRule gate_rule(const json& section) {
-  GateRule rule{.metrics = gate_metrics()};
-  if (section.is_null()) return rule;
-  if (!section.is_object()) throw Error("'gate' must be a map {metrics: [...], min_effect: 2%}");
-  for (const auto& [key, value] : section.items()) {
-    try {
-      read_key(key, value, rule);
-    } catch (const json::exception&) {
-      throw Error("'gate." + key + "' cannot be " + value.dump());
-    }
-  }
-  for (const std::string& metric : rule.metrics) {
-    const std::vector<std::string> names = gate_metrics();
-    if (std::find(names.begin(), names.end(), metric) != names.end()) continue;
-    const std::string near = did_you_mean(nearest(metric, names));
-    std::string all;
-    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-    throw Error("the gate knows no metric '" + metric + "'", near.empty() ? "known: " + all : near);
-  }
-  if (rule.pairs < minimum_pairs(kGateAlpha) || rule.pairs % 2 != 0) {
-    throw Error("gate.pairs must be even and at least " +
-                std::to_string(minimum_pairs(kGateAlpha)) + "; got " + std::to_string(rule.pairs));
-  }
-  return rule;
+  RuleReader reader;
+  GateRule rule = reader.read(section);
+  if (reader.errors.empty()) return rule;
+  const SectionError& error = reader.errors.front();
+  throw Error(error.text, error.hints.empty() ? "" : error.hints.front());
 }
 
 json to_json(const Accepted& a) {

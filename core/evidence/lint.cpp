@@ -12,6 +12,7 @@ using Keys = std::vector<std::string>;
 
 constexpr int64_t kClaim = 3;
 const std::set<std::string> kMockData = {"synthetic"};
+const Keys kMesh = {"mesh.dp_replicate", "mesh.dp_shard", "mesh.cp", "mesh.tp", "mesh.pp"};
 
 std::string joined(const std::set<std::string>& values) {
   std::string text;
@@ -43,13 +44,15 @@ class Lint {
   void configuration_rules() {
     if (!any_exempt({"train.global_batch", "model.seq_len"})) {
       differ("L01", "tokens per optimizer step", tokens_per_step(a_), tokens_per_step(b_),
-             "set train.global_batch equal; accumulation follows");
+             "set train.global_batch equal; accumulation follows",
+             differing({"train.global_batch", "model.seq_len"}));
     }
     keys("L02", {"model.seq_len", "model.document_mask", "data.document_mask"},
          "compare recipes at one sequence length and one masking");
     keys("L03", {"data.tokenizer", "model.vocab"}, "use one tokenizer for both");
     if (!exempt("data.path") && !exempt("data.name")) {
-      differ("L03", "data fingerprint", joined(a_.data), joined(b_.data), "train on the same data");
+      differ("L03", "data fingerprint", joined(a_.data), joined(b_.data), "train on the same data",
+             {"data.path", "data.name"});
     }
     prefix("L04", "data.", {"data.path", "data.tokenizer", "data.document_mask"},
            "give both the same data options: (seed, index) must name the same sample");
@@ -59,7 +62,8 @@ class Lint {
     loss_keys();
     differ("L08", "seed set", numbers(a_.seeds), numbers(b_.seeds),
            "pair by seed: " + a_.label + " has " + numbers(a_.seeds) + "; " + b_.label + " has " +
-               numbers(b_.seeds));
+               numbers(b_.seeds),
+           {"seed"});
     tuning();
     keys("L10", {"train.eval_every", "train.eval_batches"}, "evaluate both at the same steps");
   }
@@ -69,7 +73,7 @@ class Lint {
            "not the same machine: run pairs instead (assay compare --pairs N)");
     if (!any_exempt({"mesh", "parallel"})) {
       differ("L11", "world size", std::to_string(world(a_)), std::to_string(world(b_)),
-             "compare at one world size, or make the mesh the compared axis");
+             "compare at one world size, or make the mesh the compared axis", differing(kMesh));
     }
     differ("L12", "build", joined(a_.builds), joined(b_.builds), "run both with one build");
     differ("L12", "plugin build type", joined(a_.plugin_builds), joined(b_.plugin_builds),
@@ -109,7 +113,8 @@ class Lint {
     if (in_.pairs < std::max(kClaim, in_.fewest_pairs)) {
       unfit("L16", "enough pairs for a timing claim", std::to_string(in_.pairs),
             std::to_string(in_.pairs), true,
-            "not enough runs: at least " + std::to_string(in_.fewest_pairs) + " pairs");
+            "not enough runs: at least " + std::to_string(in_.fewest_pairs) + " pairs",
+            {"compare.pairs"});
     }
     const auto real = [](const LintSide& s) {
       if (s.numerics_only) return std::string("numerics only");
@@ -119,7 +124,7 @@ class Lint {
     };
     unfit("L19", "no emulated arithmetic, forced balance or mock data in timing", real(a_),
           real(b_), real(a_) != "real" || real(b_) != "real",
-          "its losses may be compared, its speed says nothing: leave out the pairs");
+          "its losses may be compared, its speed says nothing: leave out the pairs", unreal_keys());
     engagement(a_);
     engagement(b_);
   }
@@ -130,7 +135,8 @@ class Lint {
       return value(s, "train.steps") + " steps of " + tokens_per_step(s) + " tokens";
     };
     if (!any_exempt({"train.global_batch", "model.seq_len"})) {
-      differ("L05", "total tokens", total(a_), total(b_), "train both on as many tokens");
+      differ("L05", "total tokens", total(a_), total(b_), "train both on as many tokens",
+             differing({"train.steps", "train.global_batch", "model.seq_len"}));
     }
     keys("L05",
          {"train.schedule", "train.warmup", "train.decay_ratio", "train.decay_shape",
@@ -161,7 +167,7 @@ class Lint {
     };
     const bool equal = text(a_) == text(b_) && text(a_) != "not tuned";
     unfit("L09", "equal learning-rate tuning of both optimizers", text(a_), text(b_), !equal,
-          "add tune: unequal tuning made 1.4x out of 1.1x");
+          "add tune: unequal tuning made 1.4x out of 1.1x", {"optim.name"});
   }
 
   void provenance() {
@@ -197,10 +203,28 @@ class Lint {
 
   static int64_t world(const LintSide& side) {
     int64_t size = 1;
-    for (const char* dim : {"dp_replicate", "dp_shard", "cp", "tp", "pp"}) {
-      size *= number(side, std::string("mesh.") + dim, 1);
-    }
+    for (const std::string& key : kMesh) size *= number(side, key, 1);
     return size;
+  }
+
+  /// Those of `names` whose values differ.
+  Keys differing(const Keys& names) const {
+    Keys list;
+    for (const std::string& key : names) {
+      if (value(a_, key) != value(b_, key)) list.push_back(key);
+    }
+    return list;
+  }
+
+  /// What makes either side's figures those of no real work.
+  Keys unreal_keys() const {
+    Keys list;
+    for (const LintSide* side : {&a_, &b_}) {
+      if (side->numerics_only) list.push_back("precision.name");
+      if (kMockData.contains(value(*side, "data.name"))) list.push_back("data.name");
+      if (value(*side, "model.force_balance") == "true") list.push_back("model.force_balance");
+    }
+    return list;
   }
 
   /// The key, or what it is a part of, or a part of it, is what the study compares.
@@ -215,7 +239,7 @@ class Lint {
 
   void keys(const char* rule, const Keys& names, const std::string& hint) {
     for (const std::string& key : names) {
-      if (!exempt(key)) differ(rule, key, value(a_, key), value(b_, key), hint);
+      if (!exempt(key)) differ(rule, key, value(a_, key), value(b_, key), hint, {key});
     }
   }
 
@@ -234,19 +258,20 @@ class Lint {
   }
 
   void differ(const char* rule, const std::string& what, const std::string& base,
-              const std::string& candidate, const std::string& hint) {
+              const std::string& candidate, const std::string& hint, const Keys& at = {}) {
     if (base == candidate) return;
-    add(rule, what + " differs", base, candidate, hint);
+    add(rule, what + " differs", base, candidate, hint, at);
   }
 
   void unfit(const char* rule, const std::string& what, const std::string& base,
-             const std::string& candidate, bool broken, const std::string& hint) {
-    if (broken) add(rule, what + ": broken", base, candidate, hint);
+             const std::string& candidate, bool broken, const std::string& hint,
+             const Keys& at = {}) {
+    if (broken) add(rule, what + ": broken", base, candidate, hint, at);
   }
 
   /// One finding per rule: further ones join its text.
   void add(const char* rule, const std::string& what, const std::string& base,
-           const std::string& candidate, const std::string& hint) {
+           const std::string& candidate, const std::string& hint, const Keys& at) {
     const auto known = std::find_if(found_.begin(), found_.end(),
                                     [&](const LintFinding& f) { return f.rule == rule; });
     const auto shown = [](const std::string& v) { return v.empty() ? std::string("none") : v; };
@@ -255,9 +280,11 @@ class Lint {
                         .what = what,
                         .base = shown(base),
                         .candidate = shown(candidate),
-                        .hint = hint});
+                        .hint = hint,
+                        .keys = at});
       return;
     }
+    known->keys.insert(known->keys.end(), at.begin(), at.end());
     known->what += "; " + what;
     known->base += "; " + shown(base);
     known->candidate += "; " + shown(candidate);

@@ -89,7 +89,8 @@ struct LintFinding {
   std::string what{};  ///< "total tokens"
   std::string base{}, candidate{};
   std::string hint{};
-  std::string allowed{};  ///< reason of the override; empty: the comparison is refused
+  std::vector<std::string> keys{};  ///< configuration keys that it speaks of, if any
+  std::string allowed{};            ///< reason of the override; empty: the comparison is refused
 };
 
 /// How the compared recipes may differ in their losses, and why.

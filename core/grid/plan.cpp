@@ -10,6 +10,7 @@
 #include "core/grid/check.h"
 #include "core/grid/identity.h"
 #include "core/grid/labels.h"
+#include "core/grid/places.h"
 #include "core/grid/reading.h"
 
 namespace assay::grid {
@@ -32,6 +33,23 @@ std::string cells_word(int64_t count) {
 nlohmann::json section_json(const Study& study, std::string_view key) {
   const Node* node = study.root.find(key);
   return node ? nlohmann::json::parse(to_json_text(*node)) : nlohmann::json();
+}
+
+/// The place of a path below a section.
+Mark mark_of(const Member& section, const SectionError& error) {
+  const Node* node = &section.value;
+  Mark mark = error.at_key ? section.mark : node->mark;
+  for (const std::string& step : error.path) {
+    if (node->is_sequence()) {
+      node = &node->items.at(std::stoul(step));
+      mark = node->mark;
+    } else if (const Member* member = node->member(step)) {
+      node = &member->value;
+      mark = error.at_key ? member->mark : node->mark;
+      if (error.at_key) mark.length = code_points(step);
+    }
+  }
+  return mark;
 }
 
 RunKeys read_run_keys(const Study& study, int devices, Findings& findings) {
@@ -137,7 +155,17 @@ class Planner {
     plan_.gate = section_json(*study_, "gate");
     plan_.report = section_json(*study_, "report");
     plan_.tune = section_json(*study_, "tune");
+    plan_.places = Places::of(*study_).document();
     plan_.diagnostics = binding_.warnings;
+    check_gate();
+  }
+
+  void check_gate() {
+    const Member* gate = study_->root.member("gate");
+    if (!gate || !request_.check_gate) return;
+    for (const SectionError& error : request_.check_gate(plan_.gate)) {
+      findings_.error(error.id, mark_of(*gate, error), error.text, error.hints);
+    }
   }
 
   void read_filter() {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/diagnostic.h"
+#include "core/base/section_error.h"
 
 namespace assay::grid {
 
@@ -41,6 +42,8 @@ struct PlanRequest {
   Binaries binaries;
   /// Called once, with the folders that the study's `plugins:` names.
   std::function<const Components&(const std::vector<std::filesystem::path>&)> components;
+  /// What is wrong with `gate:`, which others than the grid read; none: it is not checked.
+  std::function<std::vector<SectionError>(const nlohmann::json&)> check_gate;
   /// SHA-256 of a plugin file or of the content of a path option.
   std::function<std::string(const std::filesystem::path&)> hash_file;
 };
@@ -113,6 +116,7 @@ struct Plan {
   int repeats = 1;
   RunKeys run;
   nlohmann::json compare, gate, report, tune;  ///< checked and handed on, null when absent
+  nlohmann::json places;                       ///< where settings stand in the YAML (Places)
   PlanCounts counts;
   std::vector<Cell> cells;
   std::vector<Skip> skips;

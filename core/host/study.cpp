@@ -114,6 +114,7 @@ int64_t store_plan(store::Store& store, const grid::Plan& plan) {
   json resolved = json::parse(plan.resolved_json, nullptr, /*allow_exceptions=*/false);
   if (!resolved.is_object()) resolved = json::object();
   resolved["execution"] = execution_json(plan.run);
+  resolved["places"] = plan.places;
   store::Study study{.name = plan.study,
                      .yaml_sha256 = sha256(plan.yaml_text + "\n" + plan.resolved_json),
                      .yaml_text = plan.yaml_text,

@@ -15,7 +15,8 @@
 namespace assay::host {
 
 /// Writes study, cells, axes, skips and the plugins that the cells use; its study_id. The
-/// execution keys travel in resolved_json under "execution", so that `resume` needs no file.
+/// execution keys travel in resolved_json under "execution", so that `resume` needs no file, and
+/// the places of settings under "places".
 int64_t store_plan(store::Store& store, const grid::Plan& plan);
 
 /// The row of a plugin file as it is now; its plugin_id. Throws DiagnosticError for no plugin.
