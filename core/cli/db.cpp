@@ -89,16 +89,25 @@ void merge(const std::filesystem::path& other, const std::string& study, const C
       store::merge(into, other, study.empty() ? std::nullopt : std::optional(study));
   into.checkpoint();
   if (context.json) {
-    *context.out << nlohmann::json{{"schema_version", 1},           {"studies", result.studies},
-                                   {"cells", result.cells},         {"runs", result.runs},
-                                   {"runs_kept", result.runs_kept}, {"steps", result.steps}}
+    *context.out << nlohmann::json{{"schema_version", 1},
+                                   {"studies", result.studies},
+                                   {"cells", result.cells},
+                                   {"runs", result.runs},
+                                   {"runs_kept", result.runs_kept},
+                                   {"steps", result.steps},
+                                   {"comparisons", result.comparisons},
+                                   {"pairs", result.pairs}}
                         .dump()
                  << "\n";
     return;
   }
   *context.out << result.studies << " studies, " << result.cells << " cells; " << result.runs
                << " runs with " << result.steps << " steps taken, " << result.runs_kept
-               << " were here already\n";
+               << " were here already";
+  if (result.comparisons > 0) {
+    *context.out << "; " << result.comparisons << " comparisons, " << result.pairs << " new pairs";
+  }
+  *context.out << "\n";
 }
 
 }  // namespace

@@ -73,16 +73,24 @@ void export_study(const ExportArguments& arguments, const Context& context) {
   write_file_atomically(arguments.out / (study.name + ".yaml"), *text(yaml.at(0, "yaml_text")));
   copy.checkpoint();
   if (context.json) {
-    *context.out << nlohmann::json{{"schema_version", 1},   {"folder", arguments.out.string()},
-                                   {"runs", merged.runs},   {"steps", merged.steps},
-                                   {"files", copied.files}, {"missing_files", copied.missing}}
+    *context.out << nlohmann::json{{"schema_version", 1},
+                                   {"folder", arguments.out.string()},
+                                   {"runs", merged.runs},
+                                   {"steps", merged.steps},
+                                   {"comparisons", merged.comparisons},
+                                   {"pairs", merged.pairs},
+                                   {"files", copied.files},
+                                   {"missing_files", copied.missing}}
                         .dump()
                  << "\n";
     return;
   }
   *context.out << study.name << ": " << merged.cells << " cells, " << merged.runs << " ended runs, "
-               << merged.steps << " steps, " << copied.files << " files to '"
-               << arguments.out.string() << "'\n";
+               << merged.steps << " steps, "
+               << (merged.comparisons > 0 ? std::to_string(merged.comparisons) + " comparisons, " +
+                                                std::to_string(merged.pairs) + " pairs, "
+                                          : "")
+               << copied.files << " files to '" << arguments.out.string() << "'\n";
   if (copied.missing > 0) {
     *context.err << copied.missing << " logs or spools are no longer on disk and are not in it\n";
   }

@@ -21,6 +21,8 @@ CREATE TEMP TABLE map_study(old INTEGER PRIMARY KEY, new INTEGER);
 CREATE TEMP TABLE pick_cell(cell_id TEXT PRIMARY KEY);
 CREATE TEMP TABLE map_plugin(old INTEGER PRIMARY KEY, new INTEGER);
 CREATE TEMP TABLE map_supervisor(old INTEGER PRIMARY KEY, new INTEGER);
+CREATE TEMP TABLE map_comparison(old INTEGER PRIMARY KEY, new INTEGER, judged INTEGER);
+CREATE TEMP TABLE same_run(old INTEGER PRIMARY KEY, new INTEGER);
 CREATE TEMP TABLE map_run(old INTEGER PRIMARY KEY, new INTEGER);
 CREATE TEMP TABLE map_attempt(old INTEGER PRIMARY KEY, new INTEGER);
 CREATE TEMP TABLE fresh(yes INTEGER);
@@ -63,16 +65,44 @@ INSERT INTO temp.map_supervisor SELECT o.supervisor_id, min(n.supervisor_id) FRO
   AND n.started_us=o.started_us GROUP BY o.supervisor_id;
 )";
 
+// A comparison is the same when study and cells are. Pairs of two machines are never one
+// comparison: where it has pairs of another machine, those of the other file stay out. `judged`:
+// its verdicts rest on pairs that ended here, so they stay.
+constexpr const char* kComparisons = R"(
+INSERT INTO main.comparisons(comparison_id, study_id, label, base_cell, cand_cell, design_json, loss_tier, created_us)
+  SELECT iif((SELECT yes FROM temp.fresh) AND NOT EXISTS(SELECT 1 FROM main.comparisons), o.comparison_id, NULL),
+  m.new, o.label, o.base_cell, o.cand_cell, o.design_json, o.loss_tier, o.created_us
+  FROM other.comparisons o JOIN temp.map_study m ON m.old=o.study_id
+  WHERE NOT EXISTS(SELECT 1 FROM main.comparisons n WHERE n.study_id=m.new AND n.base_cell=o.base_cell
+    AND n.cand_cell=o.cand_cell) ORDER BY o.comparison_id;
+INSERT INTO temp.map_comparison SELECT o.comparison_id, min(n.comparison_id), 0 FROM other.comparisons o
+  JOIN temp.map_study m ON m.old=o.study_id JOIN main.comparisons n ON n.study_id=m.new
+  AND n.base_cell=o.base_cell AND n.cand_cell=o.cand_cell GROUP BY o.comparison_id;
+DELETE FROM temp.map_comparison WHERE EXISTS(SELECT 1 FROM main.pairs p JOIN main.runs r ON r.run_id=p.run_a
+  WHERE p.comparison_id=new AND r.machine_id NOT IN(SELECT q.machine_id FROM other.pairs x
+    JOIN other.runs q ON q.run_id=x.run_a WHERE x.comparison_id=old));
+UPDATE temp.map_comparison SET judged=EXISTS(SELECT 1 FROM main.pairs p JOIN main.runs r
+  ON r.run_id IN(p.run_a, p.run_b) WHERE p.comparison_id=new AND r.state NOT IN('queued','running'));
+)";
+
 // Runs that wait come as queued; ended ones are taken where nothing has run yet. An empty file
-// keeps the numbers of runs and attempts, so that an export is spoken of as the original is.
+// keeps the numbers of runs and attempts, so that an export is spoken of as the original is. A pair
+// is taken whole or not at all: a run whose partner has begun here stays as it is.
 constexpr const char* kRuns = R"(
 INSERT OR IGNORE INTO main.runs(run_id, cell_id, machine_id, purpose, block, slot, state, state_us)
-  SELECT iif((SELECT yes FROM temp.fresh), run_id, NULL), cell_id, machine_id, purpose, block, slot, 'queued',
-  state_us FROM other.runs JOIN temp.pick_cell USING(cell_id) WHERE block=0 ORDER BY run_id;
-INSERT INTO temp.map_run SELECT o.run_id, n.run_id FROM other.runs o JOIN temp.pick_cell USING(cell_id)
-  JOIN main.runs n ON n.cell_id=o.cell_id AND n.machine_id=o.machine_id AND n.purpose=o.purpose
-  AND n.block=o.block AND n.slot=o.slot WHERE o.state NOT IN('queued','running') AND n.state='queued'
-  AND NOT EXISTS(SELECT 1 FROM main.attempts a WHERE a.run_id=n.run_id);
+  SELECT iif((SELECT yes FROM temp.fresh), run_id, NULL), cell_id, machine_id, purpose, coalesce(m.new, 0), slot,
+  'queued', state_us FROM other.runs JOIN temp.pick_cell USING(cell_id) LEFT JOIN temp.map_comparison m ON m.old=block
+  WHERE block=0 OR m.new IS NOT NULL ORDER BY run_id;
+INSERT INTO temp.same_run SELECT o.run_id, n.run_id FROM other.runs o JOIN temp.pick_cell USING(cell_id)
+  LEFT JOIN temp.map_comparison m ON m.old=o.block JOIN main.runs n ON n.cell_id=o.cell_id
+  AND n.machine_id=o.machine_id AND n.purpose=o.purpose AND n.block=coalesce(m.new, 0) AND n.slot=o.slot
+  WHERE o.block=0 OR m.new IS NOT NULL;
+INSERT INTO temp.map_run SELECT s.old, s.new FROM temp.same_run s JOIN other.runs o ON o.run_id=s.old
+  JOIN main.runs n ON n.run_id=s.new WHERE o.state NOT IN('queued','running') AND n.state='queued'
+  AND NOT EXISTS(SELECT 1 FROM main.attempts a WHERE a.run_id=n.run_id)
+  AND NOT EXISTS(SELECT 1 FROM main.pairs p JOIN main.runs q ON q.run_id IN(p.run_a, p.run_b)
+    WHERE n.run_id IN(p.run_a, p.run_b)
+    AND (q.state<>'queued' OR EXISTS(SELECT 1 FROM main.attempts a WHERE a.run_id=q.run_id)));
 UPDATE main.runs SET (state, state_us, supervisor_id)=(SELECT o.state, o.state_us, s.new
   FROM temp.map_run m JOIN other.runs o ON o.run_id=m.old LEFT JOIN temp.map_supervisor s
   ON s.old=o.supervisor_id WHERE m.new=main.runs.run_id) WHERE run_id IN(SELECT new FROM temp.map_run);
@@ -88,6 +118,45 @@ INSERT INTO temp.map_attempt SELECT a.attempt_id, n.attempt_id FROM other.attemp
   JOIN temp.map_run m ON m.old=a.run_id JOIN main.attempts n ON n.run_id=m.new AND n.n=a.n;
 INSERT INTO main.attempt_plugins SELECT m.new, p.new, a.role, a.git FROM other.attempt_plugins a
   JOIN temp.map_attempt m ON m.old=a.attempt_id JOIN temp.map_plugin p ON p.old=a.plugin_id;
+)";
+
+// What pairs came to, with the runs that were taken; verdicts that rest on them. Figures of the
+// gate are kept where they are set already.
+constexpr const char* kJudgements = R"(
+INSERT OR IGNORE INTO main.pairs(comparison_id, stage, idx, orientation, statistic, run_a, run_b, quality_json)
+  SELECT m.new, p.stage, p.idx, p.orientation, p.statistic, a.new, b.new, '{}' FROM other.pairs p
+  JOIN temp.map_comparison m ON m.old=p.comparison_id JOIN temp.same_run a ON a.old=p.run_a
+  JOIN temp.same_run b ON b.old=p.run_b;
+UPDATE main.pairs SET (value_a, value_b, d, change_pct, discarded, discard_reason, quality_json)=
+  (SELECT p.value_a, p.value_b, p.d, p.change_pct, p.discarded, p.discard_reason, p.quality_json
+  FROM other.pairs p JOIN temp.map_comparison m ON m.old=p.comparison_id WHERE m.new=main.pairs.comparison_id
+  AND p.stage=main.pairs.stage AND p.idx=main.pairs.idx AND p.statistic=main.pairs.statistic)
+  WHERE run_a IN(SELECT new FROM temp.map_run) AND run_b IN(SELECT new FROM temp.map_run);
+UPDATE temp.map_comparison SET judged=1 WHERE NOT EXISTS(SELECT 1 FROM main.pairs p JOIN temp.map_run r
+  ON r.new=p.run_a WHERE p.comparison_id=map_comparison.new) AND EXISTS(SELECT 1 FROM main.verdicts v
+  WHERE v.comparison_id=map_comparison.new);
+DELETE FROM main.verdicts WHERE comparison_id IN(SELECT new FROM temp.map_comparison WHERE NOT judged);
+DELETE FROM main.lint WHERE comparison_id IN(SELECT new FROM temp.map_comparison WHERE NOT judged);
+INSERT INTO main.verdicts(comparison_id, metric, stage, verdict, reason, n_used, n_discarded, estimate, ci_lo, ci_hi,
+  ci_level, p_greater, p_less, p_same, p_adjusted, min_effect, same_margin, mde, sd, sd_robust, control_verdict,
+  method_id, labels_json, computed_us, code_version)
+  SELECT m.new, v.metric, v.stage, v.verdict, v.reason, v.n_used, v.n_discarded, v.estimate, v.ci_lo, v.ci_hi,
+  v.ci_level, v.p_greater, v.p_less, v.p_same, v.p_adjusted, v.min_effect, v.same_margin, v.mde, v.sd, v.sd_robust,
+  v.control_verdict, v.method_id, v.labels_json, v.computed_us, v.code_version FROM other.verdicts v
+  JOIN temp.map_comparison m ON m.old=v.comparison_id WHERE NOT m.judged ORDER BY v.verdict_id;
+INSERT INTO main.lint SELECT m.new, l.rule, l.value_a, l.value_b, l.overridden_by FROM other.lint l
+  JOIN temp.map_comparison m ON m.old=l.comparison_id WHERE NOT m.judged;
+INSERT OR IGNORE INTO main.trials SELECT m.new, t.arm, t.idx, r.new, t.value_json, t.score, t.chosen
+  FROM other.trials t JOIN temp.map_study m ON m.old=t.study_id JOIN temp.same_run r ON r.old=t.run_id;
+INSERT OR IGNORE INTO main.baselines SELECT b.machine_id, b.gate, b.config_id, b.metric, b.anchor, b.value, r.new,
+  b.set_us FROM other.baselines b LEFT JOIN temp.same_run r ON r.old=b.run_id
+  WHERE b.config_id IN(SELECT config_id FROM other.cells JOIN temp.pick_cell USING(cell_id));
+INSERT INTO main.acceptances(machine_id, gate, config_id, metric, old_value, new_value, commit_sha, author, reason, made_us)
+  SELECT o.machine_id, o.gate, o.config_id, o.metric, o.old_value, o.new_value, o.commit_sha, o.author, o.reason, o.made_us
+  FROM other.acceptances o WHERE o.config_id IN(SELECT config_id FROM other.cells JOIN temp.pick_cell USING(cell_id))
+  AND NOT EXISTS(SELECT 1 FROM main.acceptances n WHERE n.machine_id=o.machine_id AND n.gate=o.gate
+    AND n.config_id=o.config_id AND n.metric=o.metric AND n.commit_sha=o.commit_sha AND n.made_us=o.made_us)
+  ORDER BY o.acceptance_id;
 )";
 
 /// Tables whose first column is attempt_id and which are copied as they are.
@@ -116,8 +185,9 @@ class Attached {
   }
   ~Attached() {
     try {
-      for (const char* table : {"pick_study", "map_study", "pick_cell", "map_plugin",
-                                "map_supervisor", "map_run", "map_attempt", "fresh"}) {
+      for (const char* table :
+           {"pick_study", "map_study", "pick_cell", "map_plugin", "map_supervisor",
+            "map_comparison", "same_run", "map_run", "map_attempt", "fresh"}) {
         db_.exec(std::string("DROP TABLE temp.") + table);
       }
       db_.exec("DETACH DATABASE other");
@@ -136,12 +206,18 @@ MergeResult copy_all(SQLite::Database& db, const std::optional<std::string>& stu
   MergeResult result;
   execute(db, kPickStudies, study);
   db.exec(kPlan);
+  db.exec(kComparisons);
   db.exec(kSupervisors);
+  const auto pairs = [&] { return *one(db, "SELECT count(*) FROM main.pairs"); };
+  const int64_t pairs_before = pairs();
   db.exec(kRuns);
   for (const char* table : kSamples) {
     const int64_t rows = copy_samples(db, table);
     if (std::string_view(table) == "steps") result.steps = rows;
   }
+  db.exec(kJudgements);
+  result.comparisons = *one(db, "SELECT count(*) FROM temp.map_comparison");
+  result.pairs = pairs() - pairs_before;
   result.studies = *one(db, "SELECT count(*) FROM temp.map_study");
   result.cells = *one(db, "SELECT count(*) FROM temp.pick_cell");
   result.runs = *one(db, "SELECT count(*) FROM temp.map_run");

@@ -5,6 +5,7 @@
 
 #include "assay/error.h"
 #include "core/store/check.h"
+#include "core/store/comparisons.h"
 #include "core/store/reader.h"
 #include "tests/core/store/sample_study.h"
 
@@ -78,6 +79,178 @@ TEST_F(Merge, IdsThatAreTakenAreMapped) {
   EXPECT_EQ(count("here.db", "v_run WHERE state='oom' AND reason='mine'"), 1);
   EXPECT_EQ(count("here.db", "v_step WHERE cell_id='" + id64('b') + "'"), 41);
   EXPECT_TRUE(find_damage(folder_ / "here.db").empty());
+}
+
+/// Databases whose study compares float8 against bf16 by pairs.
+class MergePairs : public testing::Test {
+ protected:
+  struct Lab : SampleStore {
+    Lab(const std::filesystem::path& file, int64_t others) : SampleStore(file) {
+      for (int64_t i = 0; i < others; ++i) put_comparison(store, row(id64('a'), id64('c')));
+      comparison = put_comparison(store, row(id64('a'), id64('b')));
+    }
+    ComparisonRow row(const std::string& base, const std::string& candidate) const {
+      return {.study_id = study_id,
+              .label = "float8",
+              .base_cell = base,
+              .cand_cell = candidate,
+              .design = {{"pairs", 20}},
+              .loss_tier = "T2"};
+    }
+    void plan(int64_t pairs, const std::string& machine = kMachine) {
+      for (int64_t i = 0; i < pairs; ++i) {
+        const PlannedPair pair{
+            .idx = i,
+            .run_a = store.ensure_run(id64('a'), machine, "pair", comparison, 2 * i),
+            .run_b = store.ensure_run(id64('b'), machine, "pair", comparison, 2 * i + 1)};
+        plan_pairs(store, comparison, "p10", {&pair, 1});
+        runs.push_back({pair.run_a, pair.run_b});
+      }
+    }
+    void end(int64_t run_id, const std::string& machine = kMachine) {
+      const Claim claimed = store
+                                .claim({.study_id = study_id,
+                                        .machine_id = machine,
+                                        .supervisor_id = supervisor_id,
+                                        .env_id = id64('e'),
+                                        .run_id = run_id})
+                                .value();
+      store.import_rows(claimed.attempt_id, 0, "spool", spool_rows(claimed.attempt_id), 1000);
+      store.finish_attempt(claimed.attempt_id, {.state = "ok"});
+    }
+    void end_pair(size_t i, double value, const std::string& machine = kMachine) {
+      end(runs.at(i).first, machine);
+      end(runs.at(i).second, machine);
+      const PairResult result{
+          .idx = static_cast<int64_t>(i), .value_a = value, .value_b = 2 * value, .d = 0.69};
+      put_pair_results(store, comparison, {&result, 1});
+    }
+    void judge(const std::string& reason) {
+      const VerdictRow verdict{.metric = "step_time", .verdict = "SLOWER", .reason = reason};
+      const LintRow finding{.rule = "L05", .value_a = "60", .value_b = "66"};
+      put_verdicts(store, comparison, {&verdict, 1}, {&finding, 1});
+    }
+    int64_t comparison = 0;
+    std::vector<std::pair<int64_t, int64_t>> runs{};
+  };
+
+  MergePairs() {
+    Lab other(folder_ / "other.db", 1);  // its comparison has the number 2
+    other.plan(3);
+    other.end_pair(0, 0.1);
+    other.end_pair(1, 0.2);
+    other.judge("theirs");
+    put_baseline(other.store, {.machine_id = kMachine,
+                               .gate = "gate",
+                               .config_id = id64('a'),
+                               .metric = "wire_bytes",
+                               .value = 64,
+                               .run_id = other.runs[0].first});
+    accept(
+        other.store,
+        {.machine_id = kMachine,
+         .gate = "gate",
+         .config_id = id64('b'),
+         .metric = "wire_bytes",
+         .new_value = 65,
+         .commit_sha = "c0ffee",
+         .author = "a",
+         .reason = "r"},
+        {.machine_id = kMachine, .gate = "gate", .config_id = id64('b'), .metric = "wire_bytes"});
+  }
+
+  MergeResult merge_into(Store& into) { return merge(into, folder_ / "other.db"); }
+  static int64_t count(const Store& store, const std::string& what) {
+    return *integer(store.query("SELECT count(*) FROM " + what).rows[0][0]);
+  }
+  static std::string verdict_reason(const Store& store) {
+    const Table rows =
+        store.query("SELECT reason FROM v_verdict WHERE cand_cell='" + id64('b') + "'");
+    return rows.rows.size() == 1 ? text(rows.at(0, "reason")).value() : "not one verdict";
+  }
+  /// Pairs whose runs are of their comparison, cells and machine.
+  static int64_t sound_pairs(const Store& store) {
+    return count(store,
+                 "pairs p JOIN comparisons c USING(comparison_id) JOIN runs a ON a.run_id=p.run_a"
+                 " JOIN runs b ON b.run_id=p.run_b WHERE a.cell_id=c.base_cell AND"
+                 " b.cell_id=c.cand_cell AND a.block=p.comparison_id AND b.block=p.comparison_id"
+                 " AND a.slot=2*p.idx AND b.slot=2*p.idx+1 AND a.machine_id=b.machine_id");
+  }
+
+  TempFolder folder_;
+};
+
+TEST_F(MergePairs, AnEmptyDatabaseTakesThemWithTheirNumbers) {
+  Store into(folder_ / "new.db");
+  const MergeResult result = merge_into(into);
+  EXPECT_EQ(result.comparisons, 2);
+  EXPECT_EQ(result.pairs, 3);
+  EXPECT_EQ(result.runs, 4);
+  EXPECT_EQ(sound_pairs(into), 3);
+  EXPECT_EQ(count(into, "v_pair WHERE comparison_id=2 AND value_b=2*value_a AND d=0.69"), 2);
+  EXPECT_EQ(count(into, "runs WHERE purpose='pair' AND state='queued'"), 2);  // the third pair
+  EXPECT_EQ(verdict_reason(into), "theirs");
+  EXPECT_EQ(count(into, "lint WHERE rule='L05' AND comparison_id=2"), 1);
+  EXPECT_EQ(count(into, "baselines JOIN runs USING(run_id) WHERE value=64 AND purpose='pair'"), 1);
+  EXPECT_EQ(count(into, "acceptances WHERE commit_sha='c0ffee'"), 1);
+  EXPECT_TRUE(find_damage(folder_ / "new.db").empty());
+}
+
+TEST_F(MergePairs, TwiceChangesNothing) {
+  Store into(folder_ / "new.db");
+  merge_into(into);
+  const MergeResult again = merge_into(into);
+  EXPECT_EQ(again.pairs, 0);
+  EXPECT_EQ(again.runs, 0);
+  EXPECT_EQ(again.runs_kept, 4);
+  for (const auto& [table, rows] : {std::pair("comparisons", 2),
+                                    {"pairs", 3},
+                                    {"verdicts", 1},
+                                    {"lint", 1},
+                                    {"acceptances", 1},
+                                    {"baselines", 2}}) {
+    EXPECT_EQ(count(into, table), rows) << table;
+  }
+}
+
+TEST_F(MergePairs, NumbersThatAreTakenAreMapped) {
+  Lab here(folder_ / "here.db", 0);  // its comparison has the number 1
+  here.plan(1);                      // waits: filled by the pair of the other file
+  const MergeResult result = merge_into(here.store);
+  EXPECT_EQ(result.pairs, 2);
+  EXPECT_EQ(result.runs, 4);
+  EXPECT_EQ(count(here.store, "pairs WHERE comparison_id=1"), 3);
+  EXPECT_EQ(sound_pairs(here.store), 3);
+  EXPECT_EQ(count(here.store, "pairs WHERE comparison_id=1 AND idx=0 AND value_a=0.1"), 1);
+  EXPECT_EQ(verdict_reason(here.store), "theirs");
+  EXPECT_TRUE(find_damage(folder_ / "here.db").empty());
+}
+
+TEST_F(MergePairs, WhatEndedHereStays) {
+  Lab here(folder_ / "here.db", 0);
+  here.plan(2);
+  here.end_pair(0, 7);
+  here.end(here.runs[1].first);  // its partner waits: not to be filled from elsewhere
+  here.judge("ours");
+  const MergeResult result = merge_into(here.store);
+  EXPECT_EQ(result.runs, 0);
+  EXPECT_EQ(result.pairs, 1);
+  EXPECT_EQ(count(here.store, "pairs WHERE idx=0 AND value_a=7"), 1);
+  EXPECT_EQ(count(here.store, "pairs WHERE idx=1 AND value_a IS NULL"), 1);
+  EXPECT_EQ(count(here.store, "runs WHERE purpose='pair' AND state='ok'"), 3);
+  EXPECT_EQ(verdict_reason(here.store), "ours");
+  EXPECT_EQ(count(here.store, "lint"), 1);
+}
+
+TEST_F(MergePairs, PairsOfAnotherMachineStayOut) {
+  Lab here(folder_ / "here.db", 0);
+  here.store.add_env({.env_id = id64('f'), .machine_id = "elsewhere", .host = "bench2"});
+  here.plan(2, "elsewhere");
+  const MergeResult result = merge_into(here.store);
+  EXPECT_EQ(result.pairs, 0);
+  EXPECT_EQ(result.runs, 0);
+  EXPECT_EQ(count(here.store, "runs WHERE purpose='pair' AND machine_id='" + kMachine + "'"), 0);
+  EXPECT_EQ(sound_pairs(here.store), 2);
 }
 
 TEST_F(Merge, OneStudyAlone) {
