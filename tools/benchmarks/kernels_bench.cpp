@@ -10,12 +10,13 @@
 #include <ATen/ops/mm.h>
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <string>
 
+#include "interleaved.h"
 #include "machine.h"
 #include "product.h"
 #include "tests/plugins/compile/op_stack.h"
@@ -120,16 +121,12 @@ class Trial {
   Tensors seeds_;
 };
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 void measure(benchmark::State& state, const Operation& op, const Flavour& flavour, bool fused,
              at::ScalarType dtype) {
   Trial trial(op, flavour, fused, dtype);
   const auto start = std::chrono::steady_clock::now();
   for (auto _ : state) trial.run();
-  const double each = seconds_since(start) / static_cast<double>(state.iterations());
+  const double each = bench::seconds_since(start) / static_cast<double>(state.iterations());
   if (op.bytes) {
     const double rate = op.bytes(flavour, dtype == at::kFloat ? 4 : 2) / each;
     state.counters["GB/s"] = rate * 1e-9;
@@ -141,28 +138,10 @@ void measure(benchmark::State& state, const Operation& op, const Flavour& flavou
   }
 }
 
-double seconds(const std::function<void()>& body) {
-  const auto start = std::chrono::steady_clock::now();
-  body();
-  return seconds_since(start);
-}
-
-/// Median of a's time over b's, over interleaved pairs.
-double ratio(const std::function<void()>& a, const std::function<void()>& b) {
-  constexpr int kPairs = 15;
-  std::vector<double> ratios;
-  for (int pair = -1; pair < kPairs; ++pair) {
-    const double of_a = seconds(a), of_b = seconds(b);
-    if (pair >= 0) ratios.push_back(of_a / of_b);
-  }
-  std::nth_element(ratios.begin(), ratios.begin() + kPairs / 2, ratios.end());
-  return ratios[kPairs / 2];
-}
-
 void report_targets() {
   for (const Operation& op : kOperations) {
     Trial eager(op, kFlavours[0], false, at::kFloat), fused(op, kFlavours[0], true, at::kFloat);
-    const double speedup = ratio([&] { eager.run(); }, [&] { fused.run(); });
+    const double speedup = bench::ratio([&] { eager.run(); }, [&] { fused.run(); });
     std::printf("TARGET|fused %s, tiny, fp32, over eager|>= 1 x|%.2f x|%s\n", op.name, speedup,
                 speedup >= 1 ? "yes" : "no");
   }
