@@ -8,6 +8,7 @@
 #include "core/cli/context.h"
 #include "core/cli/dry_run_cells.h"
 #include "core/cli/plan_text.h"
+#include "core/grid/check.h"
 #include "core/host/machine.h"
 
 namespace assay::cli {
@@ -38,7 +39,11 @@ std::string judge_by_dry_runs(const PlanArguments& arguments, const Context& con
     grid::Cell& cell = plan.cells[i];
     if (runs[i].contains("error")) {
       ++plan.counts.refused;
-      plan.skips.push_back({.slug = cell.slug, .rule = "refused", .reason = runs[i].at("error")});
+      std::string id, reason = grid::without_rule_id(runs[i].at("error"), id);
+      plan.skips.push_back({.slug = cell.slug,
+                            .rule = "refused",
+                            .rule_id = id.empty() ? std::nullopt : std::optional(id),
+                            .reason = std::move(reason)});
       continue;
     }
     const int64_t bytes = predicted_bytes(runs[i]), all = bytes * cell.world;

@@ -2,6 +2,7 @@
 #include "core/grid/check.h"
 
 #include <algorithm>
+#include <regex>
 
 #include "assay/error.h"
 
@@ -11,6 +12,14 @@ namespace {
 std::string number(int64_t value) { return std::to_string(value); }
 
 }  // namespace
+
+std::string without_rule_id(const std::string& text, std::string& id) {
+  static const std::regex kId("\\[(R-[A-Z0-9]+)\\] |^(R-[A-Z0-9]+): ");
+  std::smatch match;
+  if (!std::regex_search(text, match, kId)) return text;
+  id = match[1].matched ? match[1] : match[2];
+  return match.prefix().str() + match.suffix().str();
+}
 
 /// Names of a rule in one cell.
 class Checker::RuleScope final : public Scope {
@@ -198,15 +207,11 @@ std::optional<Refusal> Checker::sequence(const CellView& cell) const {
                  .hints = {"lower model.seq_len, or give a longer text"}};
 }
 
-/// A model that refuses its options says so when it is described: "R-VOCAB: ...".
+/// A model that refuses its options says so when it is described.
 std::optional<Refusal> Checker::model_facts(const CellView& cell) const {
   if (!cell.model.error) return std::nullopt;
-  Refusal refusal{.id = "R-MODEL", .text = *cell.model.error};
-  const size_t colon = refusal.text.find(": ");
-  if (refusal.text.starts_with("R-") && colon != refusal.text.npos) {
-    refusal.id = refusal.text.substr(0, colon);
-    refusal.text = refusal.text.substr(colon + 2);
-  }
+  Refusal refusal{.id = "R-MODEL"};
+  refusal.text = without_rule_id(*cell.model.error, refusal.id);
   if (!cell.model.hint.empty()) refusal.hints.push_back(cell.model.hint);
   for (const Entry& entry : cell.layout.entries) {
     if (entry.component && entry.component->kind == Kind::model) refusal.keys.push_back(entry.key);
@@ -239,6 +244,25 @@ std::optional<Refusal> Checker::pipeline(const CellView& cell) const {
   refusal.keys.push_back(*keys_.find("mesh.pp"));
   if (!refused->hint.empty()) refusal.hints.push_back(refused->hint);
   return refusal;
+}
+
+/// Globs need code as well.
+std::optional<Refusal> Checker::names(const CellView& cell) const {
+  for (size_t slot = 0; slot < keys_.slots().size(); ++slot) {
+    const Component* component = cell.layout.chosen[slot];
+    const NameGlobs* globs = component ? name_globs_of(*component) : nullptr;
+    if (!globs) continue;
+    const std::string key = keys_.slots()[slot].prefix + "." + globs->option;
+    const auto list = option<std::vector<std::string>>(cell, key);
+    if (!list) continue;
+    const auto& refused = names_.refusal(*globs, *list, cell.model);
+    if (!refused) continue;
+    return Refusal{.id = refused->rule,
+                   .text = refused->text,
+                   .keys = {*keys_.find(key), keys_.slots()[slot].name_key},
+                   .hints = {refused->hint}};
+  }
+  return std::nullopt;
 }
 
 std::optional<Refusal> Checker::rule(const CellView& cell, const BoundRule& rule) const {
@@ -287,7 +311,8 @@ std::optional<Refusal> Checker::check(const CellView& cell) const {
   for (const BoundRule& bound : cell.layout.rules) {
     if (auto refusal = rule(cell, bound)) return refusal;
   }
-  return pipeline(cell);
+  if (auto refusal = pipeline(cell)) return refusal;
+  return names(cell);
 }
 
 }  // namespace assay::grid

@@ -6,17 +6,22 @@
 #include <vector>
 
 #include "core/grid/facts.h"
+#include "core/grid/name_check.h"
 #include "core/grid/pipeline_check.h"
 #include "core/grid/plan.h"
 
 namespace assay::grid {
 
 struct Refusal {
-  std::string id;
-  std::string text;
+  std::string id{};
+  std::string text{};
   std::vector<size_t> keys{};  ///< that the refusal speaks of, the likeliest place first
   std::vector<std::string> hints{};
 };
+
+/// What a component says when it refuses: "... [R-HEADS] ..." or "R-HEADS: ..." without the rule's
+/// id, which becomes `id`.
+std::string without_rule_id(const std::string& text, std::string& id);
 
 struct CellView {
   const Layout& layout;
@@ -30,7 +35,7 @@ class Checker {
   Checker(const Keys& keys, const Machine& machine, int devices, Findings& findings);
 
   /// The first rule that the cell breaks; assay's own come before those of components, but for
-  /// those of pipeline schedules.
+  /// those of pipeline schedules and of name globs.
   std::optional<Refusal> check(const CellView& cell) const;
 
   /// Components that stand at degree 1: "parallel/fsdp" and the dimension.
@@ -56,6 +61,7 @@ class Checker {
   std::optional<Refusal> sequence(const CellView& cell) const;
   std::optional<Refusal> model_facts(const CellView& cell) const;
   std::optional<Refusal> pipeline(const CellView& cell) const;
+  std::optional<Refusal> names(const CellView& cell) const;
   std::optional<Refusal> rule(const CellView& cell, const BoundRule& rule) const;
   Refusal broken(const CellView& cell, const BoundRule& rule) const;
 
@@ -65,6 +71,7 @@ class Checker {
   Findings& findings_;
   std::array<size_t, kMeshDims.size()> mesh_keys_;
   mutable PipelineCheck pipelines_{};  // remembers the files it has read
+  mutable NameCheck names_{};          // remembers its answers
 };
 
 }  // namespace assay::grid

@@ -139,7 +139,24 @@ class FakeComponents final : public Components {
             {"layers", shape.layers},
             {"heads", shape.heads},
             {"kv_heads", shape.kv_heads},
+            {"parameters", parameters(request.name, shape.hidden)},
             {"vocab", request.context.value("vocab", 0)}};
+  }
+
+  /// A few names of a model; the experts of a mixture are one tensor.
+  static nlohmann::json parameters(const std::string& model, int64_t hidden) {
+    const auto parameter = [](const char* name, const char* role, std::vector<int64_t> shape) {
+      return nlohmann::json{{"name", name}, {"role", role}, {"shape", shape}};
+    };
+    nlohmann::json list{
+        parameter("model.embed_tokens.weight", "embedding", {272, hidden}),
+        parameter("model.layers.0.self_attn.q_proj.weight", "matrix", {hidden, hidden}),
+        parameter("lm_head.weight", "head", {272, hidden})};
+    if (model == "moe") {
+      list.push_back(parameter("model.layers.0.mlp.experts.up_proj.weight", "matrix",
+                               {8, 3 * hidden, hidden}));
+    }
+    return list;
   }
 
   std::deque<Component> components_;
