@@ -11,6 +11,15 @@ namespace {
 
 std::string number(int64_t value) { return std::to_string(value); }
 
+/// A long list is no help to read.
+std::string brief(const Value& value) {
+  constexpr size_t kMostItems = 8;
+  const auto* items = get_if<std::vector<Value>>(value);
+  if (!items || items->size() <= kMostItems) return print(value);
+  return "a list of " + number(static_cast<int64_t>(items->size())) + ", " + print(items->front()) +
+         " the first";
+}
+
 }  // namespace
 
 std::string without_rule_id(const std::string& text, std::string& id) {
@@ -246,25 +255,6 @@ std::optional<Refusal> Checker::pipeline(const CellView& cell) const {
   return refusal;
 }
 
-/// Globs need code as well.
-std::optional<Refusal> Checker::names(const CellView& cell) const {
-  for (size_t slot = 0; slot < keys_.slots().size(); ++slot) {
-    const Component* component = cell.layout.chosen[slot];
-    const NameGlobs* globs = component ? name_globs_of(*component) : nullptr;
-    if (!globs) continue;
-    const std::string key = keys_.slots()[slot].prefix + "." + globs->option;
-    const auto list = option<std::vector<std::string>>(cell, key);
-    if (!list) continue;
-    const auto& refused = names_.refusal(*globs, *list, cell.model);
-    if (!refused) continue;
-    return Refusal{.id = refused->rule,
-                   .text = refused->text,
-                   .keys = {*keys_.find(key), keys_.slots()[slot].name_key},
-                   .hints = {refused->hint}};
-  }
-  return std::nullopt;
-}
-
 std::optional<Refusal> Checker::rule(const CellView& cell, const BoundRule& rule) const {
   if (!rule.expression) {
     return Refusal{.id = rule.id, .text = rule.text, .keys = {keys_.slots()[rule.slot].name_key}};
@@ -293,7 +283,7 @@ Refusal Checker::broken(const CellView& cell, const BoundRule& rule) const {
   for (size_t i = 0; i < rule.names.size(); ++i) {
     if (rule.names[i].kind == BoundName::Kind::key) refusal.keys.push_back(rule.names[i].key);
     values += (values.empty() ? "" : ", ") + rule.expression->names()[i].text + " is " +
-              print(scope.value(i));
+              brief(scope.value(i));
   }
   refusal.keys.push_back(own);
   refusal.text = rule.component + ": " + rule.text + (values.empty() ? "" : "; " + values);
@@ -311,8 +301,7 @@ std::optional<Refusal> Checker::check(const CellView& cell) const {
   for (const BoundRule& bound : cell.layout.rules) {
     if (auto refusal = rule(cell, bound)) return refusal;
   }
-  if (auto refusal = pipeline(cell)) return refusal;
-  return names(cell);
+  return pipeline(cell);
 }
 
 }  // namespace assay::grid

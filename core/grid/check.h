@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/grid/facts.h"
-#include "core/grid/name_check.h"
 #include "core/grid/pipeline_check.h"
 #include "core/grid/plan.h"
 
@@ -35,7 +34,7 @@ class Checker {
   Checker(const Keys& keys, const Machine& machine, int devices, Findings& findings);
 
   /// The first rule that the cell breaks; assay's own come before those of components, but for
-  /// those of pipeline schedules and of name globs.
+  /// those of pipeline schedules.
   std::optional<Refusal> check(const CellView& cell) const;
 
   /// Components that stand at degree 1: "parallel/fsdp" and the dimension.
@@ -61,7 +60,6 @@ class Checker {
   std::optional<Refusal> sequence(const CellView& cell) const;
   std::optional<Refusal> model_facts(const CellView& cell) const;
   std::optional<Refusal> pipeline(const CellView& cell) const;
-  std::optional<Refusal> names(const CellView& cell) const;
   std::optional<Refusal> rule(const CellView& cell, const BoundRule& rule) const;
   Refusal broken(const CellView& cell, const BoundRule& rule) const;
 
@@ -71,7 +69,6 @@ class Checker {
   Findings& findings_;
   std::array<size_t, kMeshDims.size()> mesh_keys_;
   mutable PipelineCheck pipelines_{};  // remembers the files it has read
-  mutable NameCheck names_{};          // remembers its answers
 };
 
 }  // namespace assay::grid

@@ -1,7 +1,10 @@
 // Evaluation of expressions: exact whole numbers, undefined keys, lazy and/or.
 #include "core/grid/expression.h"
 
+#include <algorithm>
 #include <cmath>
+
+#include "assay/glob.h"
 
 namespace assay::grid {
 namespace {
@@ -97,6 +100,30 @@ Value reals(Op operation, double a, double b) {
   return operation == Op::divide ? a / b : std::fmod(a, b);
 }
 
+std::vector<std::string> texts(const Value& list) {
+  std::vector<std::string> result;
+  const auto* items = get_if<std::vector<Value>>(list);
+  if (!items) throw ExpressionError("G09", "unmatched() needs two lists, not " + print(list));
+  for (const Value& item : *items) {
+    const auto* text = get_if<std::string>(item);
+    if (!text) throw ExpressionError("G09", "unmatched() compares text, not " + print(item));
+    result.push_back(*text);
+  }
+  return result;
+}
+
+/// Globs that match none of the names; none are without a list of names.
+Value unmatched(const Value& globs, const Value& names) {
+  std::vector<Value> left;
+  if (is_undefined(globs) || is_undefined(names)) return left;
+  const std::vector<std::string> all = texts(names);
+  for (std::string& glob : texts(globs)) {
+    const auto used = [&](const std::string& name) { return matches(glob, name); };
+    if (std::none_of(all.begin(), all.end(), used)) left.emplace_back(std::move(glob));
+  }
+  return left;
+}
+
 bool is_leaf(const ExpressionNode& node) {
   return node.operation == Op::constant || node.operation == Op::name;
 }
@@ -130,6 +157,7 @@ Value Expression::evaluate(size_t index, const Scope& scope) const {
     case Op::maximum:
     case Op::ceil_div:
     case Op::defined:
+    case Op::unmatched:
       return call(node, scope);
     default:
       return compare(node.operation, evaluate(node.operands[0], scope),
@@ -159,6 +187,7 @@ Value Expression::call(const ExpressionNode& node, const Scope& scope) const {
   for (const size_t operand : node.operands) values.push_back(evaluate(operand, scope));
   if (node.operation == Op::list) return values;
   if (node.operation == Op::defined) return !is_undefined(values[0]);
+  if (node.operation == Op::unmatched) return unmatched(values[0], values[1]);
   for (const Value& value : values) {
     if (is_undefined(value)) return {};
   }

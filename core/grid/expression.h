@@ -60,7 +60,8 @@ enum class Operation {
   minimum,
   maximum,
   ceil_div,
-  defined  // calls
+  defined,
+  unmatched  // calls
 };
 
 struct ExpressionNode {

@@ -171,13 +171,13 @@ auto call(const char* name, Operation operation, size_t exact) {
          lit(')')[apply_call(name, operation, exact)];
 }
 
-const auto primary_def = number_text[push_number] | quoted_text[push_text] |
-                         word("true")[push_true] | word("false")[push_false] |
-                         call("min", Operation::minimum, 0) | call("max", Operation::maximum, 0) |
-                         call("ceil_div", Operation::ceil_div, 2) |
-                         call("defined", Operation::defined, 1) |
-                         (lit('[')[open] > -(expression % ',') > lit(']')[close_list]) |
-                         (lit('(') > expression > lit(')')) | name_text[push_name];
+const auto primary_def =
+    number_text[push_number] | quoted_text[push_text] | word("true")[push_true] |
+    word("false")[push_false] | call("min", Operation::minimum, 0) |
+    call("max", Operation::maximum, 0) | call("ceil_div", Operation::ceil_div, 2) |
+    call("defined", Operation::defined, 1) | call("unmatched", Operation::unmatched, 2) |
+    (lit('[')[open] > -(expression % ',') > lit(']')[close_list]) |
+    (lit('(') > expression > lit(')')) | name_text[push_name];
 const auto unary_def =
     (lit('-') > x3::eps[enter] > unary)[apply(Operation::negate, 1)] >> x3::eps[leave] | primary;
 const auto product_def = unary >> *((lit('*') > unary)[apply(Operation::multiply, 2)] |

@@ -17,6 +17,17 @@ Value scalar(const nlohmann::json& json) {
   return list;
 }
 
+/// Of all parameters, or of the matrices that linear layers multiply with.
+Value names_of_parameters(const nlohmann::json& model, bool matrices) {
+  if (!model.is_object() || !model.contains("parameters")) return {};
+  std::vector<Value> names;
+  for (const nlohmann::json& p : model.at("parameters")) {
+    const bool matrix = p.at("role") == "matrix" && p.at("shape").size() == 2;
+    if (matrix || !matrices) names.emplace_back(p.at("name").get<std::string>());
+  }
+  return names;
+}
+
 std::string text_of(const FactsRequest& request) {
   return std::string(name_of(request.kind)) + "/" + request.name + " " + request.options.dump() +
          " " + request.context.dump();
@@ -53,6 +64,8 @@ const Value& Facts::value(const std::string& name) {
   }
   const nlohmann::json::json_pointer at(pointer);
   if (json.is_object() && json.contains(at)) found->second = scalar(json.at(at));
+  if (name == "parameter_names") found->second = names_of_parameters(json, false);
+  if (name == "matrix_names") found->second = names_of_parameters(json, true);
   return found->second;
 }
 

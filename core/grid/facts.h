@@ -19,7 +19,8 @@ struct Facts {
   std::string hint;
   std::unordered_map<std::string, Value> values;  ///< by dotted name, filled when first asked for
 
-  /// Undefined for a fact that is absent or no scalar.
+  /// Undefined for a fact that is absent or no scalar. Two are lists: `parameter_names`, and
+  /// `matrix_names` of the 2-D weights of linear layers.
   const Value& value(const std::string& name);
 };
 

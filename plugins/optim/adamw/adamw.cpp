@@ -52,9 +52,13 @@ void AdamW::step(std::span<ParameterShard> shards, const StepContext& context) {
 
 ASSAY_PLUGIN(registrar) {
   assay::optim::register_fused_adamw();
-  registrar.add<assay::optim::AdamW>({.name = "adamw",
-                                      .summary = "momentum over root mean square, decoupled decay",
-                                      .reference = "arXiv:1711.05101",
-                                      .default_lr = 8e-4,
-                                      .provides = {"meta.safe", "shard.elementwise"}});
+  registrar.add<assay::optim::AdamW>(
+      {.name = "adamw",
+       .summary = "momentum over root mean square, decoupled decay",
+       .reference = "arXiv:1711.05101",
+       .default_lr = 8e-4,
+       .provides = {"meta.safe", "shard.elementwise"},
+       .rules = {{"R-GROUPMATCH",
+                  "decay_exclude == [] or unmatched(decay_exclude, facts.parameter_names) == []",
+                  "a glob of decay_exclude matches no parameter"}}});
 }

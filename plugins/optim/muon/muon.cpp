@@ -87,5 +87,7 @@ ASSAY_PLUGIN(registrar) {
        .reference = "https://kellerjordan.github.io/posts/muon, arXiv:2502.16982",
        .default_lr = 1e-3,
        .provides = {"meta.safe"},
-       .needs = {"param.whole"}});
+       .needs = {"param.whole"},
+       .rules = {{"R-GROUPMATCH", "rest == [] or unmatched(rest, facts.parameter_names) == []",
+                  "a glob of rest matches no parameter"}}});
 }

@@ -134,5 +134,7 @@ ASSAY_PLUGIN(registrar) {
       {.name = "float8",
        .summary = "linear layers in emulated 8-bit floats: numerics, no speed",
        .reference = "arXiv:2209.05433, arXiv:2507.16099",
-       .provides = {"meta.safe"}});
+       .provides = {"meta.safe"},
+       .rules = {{"R-F8FILTER", "filter == [] or unmatched(filter, facts.matrix_names) == []",
+                  "a glob of filter matches no weight of a linear layer"}}});
 }

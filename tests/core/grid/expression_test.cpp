@@ -52,7 +52,10 @@ INSTANTIATE_TEST_SUITE_P(
         Example{"64 / 4 / 2", "8"}, Example{"7 % 4", "3"}, Example{"7%4", "3"},
         Example{"-3 + 5", "2"}, Example{"2 - -3", "5"}, Example{"1.5 * 2", "3.0"},
         Example{"1e-3", "0.001"}, Example{"3 / 2.0", "1.5"}, Example{"ceil_div(7, 2)", "4"},
-        Example{"min(3, 1, 2)", "1"}, Example{"max(3, 1.5)", "3"}, Example{"64MiB", "67108864"},
+        Example{"unmatched(['a*', 'b'], ['ab', 'c'])", "['b']"},
+        Example{"unmatched(['*.w'], ['x.w']) == []", "true"},
+        Example{"unmatched(['a'], nowhere)", "[]"}, Example{"min(3, 1, 2)", "1"},
+        Example{"max(3, 1.5)", "3"}, Example{"64MiB", "67108864"},
         Example{"3GiB / 1GiB == 3", "true"}, Example{"30s", "30000000000"},
         Example{"1h30m == 90m", "true"}, Example{"250k", "250000"}, Example{"1%", "0.01"},
         Example{"50% > 0.4", "true"}, Example{"8 % 3 == 2", "true"}, Example{"[1, 2]", "[1, 2]"},
@@ -137,6 +140,7 @@ TEST(Expression, TypesAreNotMixed) {
   EXPECT_EQ(error("1 and true"), "G16@0: 1 is neither true nor false");
   EXPECT_EQ(error("1 in 2"), "G16@0: 'in' needs a list on its right, got 2");
   EXPECT_EQ(error("ceil_div(3)"), "G16@10: ceil_div takes 2 values, not 1 in \"ceil_div(3)\"");
+  EXPECT_EQ(error("unmatched(['a'], 1)"), "G09@0: unmatched() needs two lists, not 1");
   EXPECT_EQ(error("3x"), "G16@0: expected an operand in \"3x\"");
 }
 

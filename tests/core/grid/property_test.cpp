@@ -179,9 +179,9 @@ TEST_F(PropertyTest, ChangedBytesNeverCrash) {
 
 TEST_F(PropertyTest, RandomFiltersNeverCrash) {
   const std::vector<std::string> pieces = {
-      "mesh.tp", "memory.name", "'full'", "1",   "64MiB",    "(",       ")",  "and", "or",
-      "not",     "in",          "[",      "]",   ",",        "<",       "==", "+",   "-",
-      "*",       "/",           "%",      "min", "ceil_div", "defined", "x.y"};
+      "mesh.tp", "memory.name", "'full'", "1",   "64MiB",    "(",       ")",         "and", "or",
+      "not",     "in",          "[",      "]",   ",",        "<",       "==",        "+",   "-",
+      "*",       "/",           "%",      "min", "ceil_div", "defined", "unmatched", "x.y"};
   std::mt19937 random(19);
   for (int i = 0; i < 500; ++i) {
     PlanRequest request;
