@@ -47,6 +47,19 @@ step() {
 done_with() { printf '%s\n' "$1" >&2; }
 step_time() { seconds $((SECONDS - step_started)); }
 
+# A Python that can install wheels.
+python_with_pip() {
+  local python
+  for python in python3 /usr/bin/python3; do
+    if "$python" -m pip --version >/dev/null 2>&1; then
+      echo "$python"
+      return
+    fi
+  done
+  done_with "no pip"
+  die "neither python3 nor /usr/bin/python3 has pip, which fetches the LibTorch wheels" "install python3-pip"
+}
+
 # logged LOG COMMAND...: runs a step's command with its output in LOG; after a failure shows the end
 # of it. Ninja's [done/total] becomes the progress of the line: redrawn on a terminal, else a line a minute.
 logged() {

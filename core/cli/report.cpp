@@ -39,6 +39,7 @@ void write_all(const fs::path& folder, const std::vector<report::ReportFile>& fi
   for (const report::ReportFile& file : files) {
     const fs::path place = folder / fs::path(file.path);
     make_folder(place.parent_path());
+    if (!place.has_filename()) continue;
     std::ofstream out(place, std::ios::binary);
     out << file.content;
     if (!out.flush()) {

@@ -8,11 +8,9 @@
 #include "core/evidence/assess.h"
 
 namespace assay::evidence {
-namespace {
 
 using store::text;
 
-/// What the slugs of several seeds share, without the "-s" or "_seed" that led to the difference.
 std::string shared_label(const std::vector<std::string>& slugs) {
   std::string label = slugs.front();
   if (slugs.size() == 1) return label;
@@ -27,8 +25,6 @@ std::string shared_label(const std::vector<std::string>& slugs) {
   }
   return label.empty() ? slugs.front() : label;
 }
-
-}  // namespace
 
 std::vector<Arm> load_arms(const store::Reader& reader, int64_t study_id) {
   const store::Table rows = reader.query(

@@ -24,7 +24,11 @@ struct Arm {
   std::vector<Seed> seeds{};  ///< in grid order; the first is the one that is timed
 };
 
-/// Recipes of a study, in grid order. Labels are slugs; of several seeds what their slugs share.
+/// A recipe's name: the slug of its cell; of several seeds what their slugs share, without the "-s" or
+/// "_seed" that led to the difference. `slugs` is not empty.
+std::string shared_label(const std::vector<std::string>& slugs);
+
+/// Recipes of a study, in grid order.
 std::vector<Arm> load_arms(const store::Reader& reader, int64_t study_id);
 
 /// Everything that the database says about two arms, whether pairs were planned for them or not.

@@ -35,7 +35,7 @@ std::vector<std::string> github_annotations(const Model& model);
 
 /// A file of a format that is a folder.
 struct ReportFile {
-  std::string path{};  ///< relative, with '/'
+  std::string path{};  ///< relative, with '/'; one that ends with it is an empty folder
   std::string content{};
 };
 /// One event file per run: "<cell>/run<id>/events.out.tfevents.<s>.<host>".

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <kainjow/mustache.hpp>
 
 #include "core/report/axis.h"
@@ -162,6 +163,23 @@ bool has_ranges(const Model& model) {
   });
 }
 
+/// Groups of digits stay on one line: "13 600".
+std::string unbroken(const std::string& text) {
+  constexpr const char* kNoBreakSpace = "\u00a0";
+  const auto digit = [&](size_t i) {
+    return i < text.size() && std::isdigit(static_cast<unsigned char>(text[i]));
+  };
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == ' ' && i > 0 && digit(i - 1) && digit(i + 1)) {
+      out += kNoBreakSpace;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
 data page_data(const Model& model) {
   data out;
   const auto ok = static_cast<size_t>(std::count_if(
@@ -171,7 +189,7 @@ data page_data(const Model& model) {
         {"count", counted(model.rows.size(), "recipe") + " compared"},
         {"runs_text", fmt::format("{} of {} ended well", ok, counted(model.runs.size(), "run"))},
         {"created", model.created},
-        {"sentence", model.sentence},
+        {"sentence", unbroken(model.sentence)},
         {"verdict", model.verdict},
         {"verdict_command", model.verdict_command},
         {"database", model.database},

@@ -31,10 +31,10 @@ Json figure_json(const Figure& figure) {
 }
 
 Json row_json(const Model& model, const Row& row) {
-  Json out = {
-      {"recipe", row.label},      {"baseline", row.baseline}, {"machine_id", row.machine_id},
-      {"state", row.state},       {"runs", row.runs},         {"keys", Json::object()},
-      {"figures", Json::object()}};
+  Json out = {{"recipe", row.label},      {"cells", row.cells},
+              {"baseline", row.baseline}, {"machine_id", row.machine_id},
+              {"state", row.state},       {"runs", row.runs},
+              {"keys", Json::object()},   {"figures", Json::object()}};
   if (row.footnote > 0) out["reason"] = model.reasons[static_cast<size_t>(row.footnote - 1)];
   for (size_t i = 0; i < model.keys.size(); ++i) out["keys"][model.keys[i]] = row.keys[i];
   for (size_t i = 0; i < model.columns.size(); ++i) {

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
+#include <cctype>
 #include <cmath>
+#include <cstring>
 
 #include "core/base/files.h"
 #include "core/report/formats.h"
@@ -76,6 +78,15 @@ std::string run_yaml(const RunRow& run, const std::string& experiment, const std
   return std::string(out.c_str()) + "\n";
 }
 
+/// MLflow refuses to read a run with a name of other characters than these.
+std::string allowed_name(std::string name) {
+  for (char& c : name) {
+    const bool allowed = std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_-. :/", c);
+    if (!allowed) c = '_';
+  }
+  return name;
+}
+
 /// Series by metric name; a line is "milliseconds value step".
 using Series = std::map<std::string, std::string>;
 
@@ -112,12 +123,15 @@ void add_run(const Model& model, const RunRow& run, const std::string& experimen
   const std::string id = run_id(model, run);
   const std::string place = experiment + "/" + id;
   files.push_back({place + "/meta.yaml", run_yaml(run, experiment, id, folder)});
+  for (const char* needed : {"artifacts", "metrics", "params"}) {  // else the run is not found
+    files.push_back({fmt::format("{}/{}/", place, needed), ""});
+  }
   for (const auto& [name, lines] : series_of(run)) {
-    files.push_back({place + "/metrics/" + name, lines});
+    files.push_back({place + "/metrics/" + allowed_name(name), lines});
   }
   if (const auto config = model.configs.find(run.cell_id); config != model.configs.end()) {
     for (const auto& [key, value] : config->second) {
-      files.push_back({place + "/params/" + key, value});
+      files.push_back({place + "/params/" + allowed_name(key), value});
     }
   }
   const std::pair<const char*, std::string> tags[] = {

@@ -64,9 +64,7 @@ void put_baseline_first(Model& model, const std::string& wanted) {
   auto found = model.rows.begin();
   if (!wanted.empty()) {
     found = std::find_if(model.rows.begin(), model.rows.end(),
-                         [&](const Row& row) {  // of several seeds: "bf16 (5 cells)"
-                           return row.label == wanted || row.label.starts_with(wanted + " (");
-                         });
+                         [&](const Row& row) { return row.label == wanted; });
     if (found == model.rows.end()) {
       std::vector<std::string> labels;
       for (const Row& row : model.rows) labels.push_back(row.label);

@@ -59,6 +59,7 @@ struct RunRow {
 /// A recipe on one machine: all its cells (seeds) and their runs.
 struct Row {
   std::string label{};
+  size_t cells = 1;  ///< of the recipe: its seeds
   bool baseline = false;
   std::string machine_id{};
   std::string state{};              ///< "ok", "OOM", "1/2 ok, FAIL", "queued", ...

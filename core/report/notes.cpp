@@ -48,6 +48,19 @@ std::string list(std::vector<std::string> names) {
   return hidden > 0 ? fmt::format("{} and {} more", all, hidden) : all;
 }
 
+/// How many seeds the recipes have, where it is more than one.
+std::string note_cells(const Model& model) {
+  std::set<size_t> counts;
+  std::vector<std::string> parts;
+  for (const Row& row : model.rows) {
+    counts.insert(row.cells);
+    parts.push_back(fmt::format("{} {}", row.label, row.cells));
+  }
+  if (counts.empty() || *counts.rbegin() == 1) return "";
+  if (counts.size() == 1) return fmt::format("cells (seeds) of each recipe: {}", *counts.begin());
+  return fmt::format("cells (seeds) of the recipes: {}", list(parts));
+}
+
 std::string note_steps(const Model& model) {
   std::set<std::string> ranges;
   std::vector<std::string> unsteady;
@@ -234,9 +247,10 @@ std::vector<std::string> make_footnotes(const Reader& reader, int64_t study_id, 
   const std::vector<std::string> differing = shown_keys(cells, false);
   if (!differing.empty()) notes.push_back(fmt::format("differs: {}", fmt::join(differing, ", ")));
   for (std::string note :
-       {note_steps(model), note_untimed(model), note_numerics(model), note_forced(model),
-        note_virtual(model), note_statistics(model), note_retries(model), note_data(cells),
-        note_skips(reader, study_id), note_plugins(reader, study_id), note_runs(model)}) {
+       {note_cells(model), note_steps(model), note_untimed(model), note_numerics(model),
+        note_forced(model), note_virtual(model), note_statistics(model), note_retries(model),
+        note_data(cells), note_skips(reader, study_id), note_plugins(reader, study_id),
+        note_runs(model)}) {
     if (!note.empty()) notes.push_back(std::move(note));
   }
   for (std::string& note : notes_selftest(reader, study_id)) notes.push_back(std::move(note));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/evidence/assess.h"
 #include "core/report/matrix.h"
 #include "core/store/quantile.h"
 
@@ -43,22 +44,10 @@ std::vector<Recipe> recipes_of(const std::vector<CellRow>& cells) {
   return recipes;
 }
 
-/// The slug; of several seeds what their slugs share.
 std::string label_of(const Recipe& recipe) {
-  std::string label = recipe.cells.front()->slug;
-  if (recipe.cells.size() == 1) return label;
-  for (const CellRow* cell : recipe.cells) {
-    const auto end =
-        std::mismatch(label.begin(), label.end(), cell->slug.begin(), cell->slug.end());
-    label.erase(end.first, label.end());
-  }
-  while (!label.empty() && !std::isalnum(static_cast<unsigned char>(label.back())))
-    label.pop_back();
-  for (const std::string_view tail : {"-seed", "-s", "_seed", "_s", ".seed", ".s"}) {
-    if (label.ends_with(tail)) label.resize(label.size() - tail.size());
-  }
-  if (label.empty()) label = recipe.cells.front()->slug;
-  return fmt::format("{} ({} cells)", label, recipe.cells.size());
+  std::vector<std::string> slugs;
+  for (const CellRow* cell : recipe.cells) slugs.push_back(cell->slug);
+  return evidence::shared_label(slugs);
 }
 
 std::vector<std::string> values_of(const CellRow& cell, const std::vector<std::string>& keys) {
@@ -96,7 +85,8 @@ void add_reason(Model& model, Row& row, const std::vector<const RunRow*>& runs) 
 
 Row make_row(Model& model, const Recipe& recipe, const std::string& machine_id,
              const std::vector<const RunRow*>& runs) {
-  Row row{.label = label_of(recipe), .machine_id = machine_id, .state = state_of(runs)};
+  Row row{.label = label_of(recipe), .cells = recipe.cells.size(), .machine_id = machine_id};
+  row.state = state_of(runs);
   row.keys = values_of(*recipe.cells.front(), model.keys);
   for (const Column& column : model.columns) row.figures.push_back(combine(runs, column));
   for (const RunRow* run : runs) row.runs.push_back(run->run_id);

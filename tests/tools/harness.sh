@@ -10,7 +10,7 @@ fresh_checkout() {
   calls=$scratch/calls
   export calls checkout
   mkdir -p "$checkout"/{tools,core,plugins,cmake} "$scratch/bin"
-  cp -p "$source_root"/tools/{setup,assay,test,lint,lib.sh,packages.txt,libtorch.txt} "$checkout/tools/"
+  cp -p "$source_root"/tools/{setup,assay,test,lint,check-exports,lib.sh,packages.txt,libtorch.txt,readers.txt} "$checkout/tools/"
   touch "$checkout/CMakeLists.txt" "$checkout/CMakePresets.json"
   : >"$calls"
   PATH=$scratch/bin:$original_path

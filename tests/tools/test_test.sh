@@ -7,6 +7,7 @@ ready() {
   with_text
   building_cmake
   printf '#!/bin/bash\necho "lint: clean"\n' >"$checkout/tools/lint"
+  printf '#!/bin/bash\necho "exports: $*"\n' >"$checkout/tools/check-exports"
 }
 passing='echo "  1/2 Test  #1: a ....   Passed    0.01 sec"; echo "100% tests passed, 0 tests failed out of 2"'
 
@@ -17,6 +18,7 @@ test_all_pass() {
   expect_code 0
   expect_text "release: 100% tests passed, 0 tests failed out of 2"
   expect_text "asan: 100% tests passed, 0 tests failed out of 2"
+  expect_text "gate/gate.db ci"
   expect_text "all passed"
   expect_call 'cmake --build --preset release .*'
   expect_call 'cmake --build --preset asan .*'
@@ -55,6 +57,15 @@ test_lint_is_the_exit_code() {
   run "$checkout/tools/test" --fast
   expect_code 1
   expect_text "FAILED: lint"
+}
+
+test_exports_that_differ_are_the_exit_code() {
+  ready
+  printf '#!/bin/bash\nexit 1\n' >"$checkout/tools/check-exports"
+  fake ctest "$passing"
+  run "$checkout/tools/test" --fast
+  expect_code 1
+  expect_text "FAILED: exports"
 }
 
 test_failed_build_stops() {

@@ -141,8 +141,20 @@ TEST_F(CiFormats, MlflowLayoutHasAllFiguresInFullPrecision) {
         EXPECT_EQ(value, figure.nonfinite);
     }
     EXPECT_EQ(files.at(folder + "/params/model.name"), "llama3");
+    for (const char* needed : {"artifacts", "metrics", "params"}) {
+      EXPECT_TRUE(files.contains(folder + "/" + needed + "/")) << row.state;
+    }
   }
   EXPECT_EQ(runs, model_.runs.size());
+}
+
+TEST_F(CiFormats, MlflowNamesHaveOnlyCharactersThatItAccepts) {
+  model_.runs[0].figures.emplace_back("op_s.Node<assay::(anonymous namespace)::F>",
+                                      Figure{.value = 1.5});
+  std::string names;
+  for (const ReportFile& file : mlflow(model_, "/there")) names += file.path;
+  EXPECT_EQ(names.find_first_of("<>()"), std::string::npos);
+  EXPECT_NE(names.find("op_s.Node_assay::_anonymous namespace_::F_"), std::string::npos);
 }
 
 }  // namespace

@@ -197,7 +197,7 @@ TEST_F(LargePage, EveryQuestionHasItsPicture) {
   EXPECT_NE(losses[0].subtitle.find("95 % simultaneous band over 5 seeds"), std::string::npos);
   EXPECT_NE(losses[0].svg.find("class=\"band"), std::string::npos);
   EXPECT_EQ(losses[1].title, "Validation loss over training time");
-  EXPECT_EQ(losses[2].title, "Validation loss minus that of opt0_tp1_keep0 (5 cells)");
+  EXPECT_EQ(losses[2].title, "Validation loss minus that of opt0_tp1_keep0");
   const auto pareto = pareto_chart(m);
   ASSERT_TRUE(pareto);
   EXPECT_NE(pareto->svg.find("class=\"front\""), std::string::npos);

@@ -40,7 +40,10 @@ Model seeds_on(const std::vector<std::string>& machines) {
 TEST(Rows, SeedsOfARecipeAreOneRow) {
   const Model m = seeds_on({store::kMachine});
   ASSERT_EQ(m.rows.size(), 2u);
-  EXPECT_EQ(m.rows[0].label, "bf16 (2 cells)");
+  EXPECT_EQ(m.rows[0].label, "bf16");
+  EXPECT_EQ(m.rows[0].cells, 2u);
+  EXPECT_NE(terminal(m).find("cells (seeds) of the recipes: bf16 2, fp32 1"), std::string::npos)
+      << terminal(m);
   EXPECT_EQ(m.rows[0].runs.size(), 4u);
   EXPECT_DOUBLE_EQ(*m.rows[0].figures[3].value, 3.05);  // losses: the mean over runs
   EXPECT_DOUBLE_EQ(*m.rows[0].figures[3].low, 3.0);
