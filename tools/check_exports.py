@@ -65,7 +65,7 @@ def check_tensorboard(folder, runs, check):
 
 
 def mlflow_name(metric):
-    return "".join(c if c.isalnum() or c in "_-. :/" else "_" for c in metric)
+    return "".join(c if c.isascii() and c.isalnum() or c in "_-. :/" else "_" for c in metric)
 
 
 def check_mlflow(folder, study, runs, check):

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What tools/setup, tools/assay and tools/test share. Sourced by bash; sets no traps, prints nothing.
+# What tools/setup, assay, test and check-exports share. Sourced by bash; sets no traps, prints nothing.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 libtorch=$(realpath -ms "${ASSAY_LIBTORCH:-$root/.libtorch/site-packages}")
@@ -47,7 +47,7 @@ step() {
 done_with() { printf '%s\n' "$1" >&2; }
 step_time() { seconds $((SECONDS - step_started)); }
 
-# A Python that can install wheels.
+# A Python that can install wheels: LibTorch, and the readers of tools/check-exports.
 python_with_pip() {
   local python
   for python in python3 /usr/bin/python3; do
@@ -57,7 +57,7 @@ python_with_pip() {
     fi
   done
   done_with "no pip"
-  die "neither python3 nor /usr/bin/python3 has pip, which fetches the LibTorch wheels" "install python3-pip"
+  die "neither python3 nor /usr/bin/python3 has pip, which fetches wheels" "install python3-pip"
 }
 
 # logged LOG COMMAND...: runs a step's command with its output in LOG; after a failure shows the end

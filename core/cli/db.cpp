@@ -89,16 +89,14 @@ void merge(const std::filesystem::path& other, const std::string& study, const C
       store::merge(into, other, study.empty() ? std::nullopt : std::optional(study));
   into.checkpoint();
   if (context.json) {
-    *context.out << nlohmann::json{{"schema_version", 1},
-                                   {"studies", result.studies},
-                                   {"cells", result.cells},
-                                   {"runs", result.runs},
-                                   {"runs_kept", result.runs_kept},
-                                   {"steps", result.steps},
-                                   {"comparisons", result.comparisons},
-                                   {"pairs", result.pairs}}
-                        .dump()
-                 << "\n";
+    *context.out
+        << nlohmann::json{{"schema_version", 1},           {"studies", result.studies},
+                          {"cells", result.cells},         {"runs", result.runs},
+                          {"runs_kept", result.runs_kept}, {"runs_left_out", result.runs_left_out},
+                          {"steps", result.steps},         {"comparisons", result.comparisons},
+                          {"pairs", result.pairs}}
+               .dump()
+        << "\n";
     return;
   }
   *context.out << result.studies << " studies, " << result.cells << " cells; " << result.runs
@@ -108,6 +106,11 @@ void merge(const std::filesystem::path& other, const std::string& study, const C
     *context.out << "; " << result.comparisons << " comparisons, " << result.pairs << " new pairs";
   }
   *context.out << "\n";
+  if (result.runs_left_out > 0) {
+    *context.err << result.runs_left_out
+                 << " ended runs were left out: of pairs of another machine, of pairs that have"
+                    " begun here, or of pairs that are not whole there. Keep that file.\n";
+  }
 }
 
 }  // namespace
@@ -125,7 +128,8 @@ void add_db(CLI::App& app, Context& context) {
       ->callback([&context] { migrate(context); });
   auto other = std::make_shared<std::filesystem::path>();
   auto study = std::make_shared<std::string>();
-  CLI::App* merging = command->add_subcommand("merge", "Take the ended runs of another database");
+  CLI::App* merging =
+      command->add_subcommand("merge", "Take ended runs and comparisons of another database");
   merging->add_option("file", *other, "The other database")->required()->type_name("FILE");
   merging->add_option("--study", *study, "This study alone")->type_name("NAME");
   merging->callback([other, study, &context] { merge(*other, *study, context); });

@@ -7,6 +7,7 @@
 #include "core/base/units.h"
 #include "core/cli/comparing.h"
 #include "core/cli/gate.h"
+#include "core/cli/tuning.h"
 #include "core/evidence/gate_values.h"
 #include "core/host/machine.h"
 #include "core/host/study.h"
@@ -25,7 +26,11 @@ constexpr double kStage1Share = 0.5;
 /// the installed ones.
 grid::Plan plan_with(const std::filesystem::path& file, const std::filesystem::path& plugins,
                      const Context& context) {
-  if (plugins.empty()) return grid::plan(plan_request(context, file));
+  if (plugins.empty()) {
+    grid::Plan plan = grid::plan(plan_request(context, file));
+    require_untuned(plan, "the gate");
+    return plan;
+  }
   if (!std::filesystem::is_directory(plugins)) {
     throw Error("there is no folder of plugins '" + plugins.string() + "'",
                 "build it: cmake --build BUILD, then BUILD/lib/assay/plugins");
@@ -37,7 +42,9 @@ grid::Plan plan_with(const std::filesystem::path& file, const std::filesystem::p
     kept = context.exact_components(folders);
     return *kept;
   };
-  return grid::plan(request);
+  grid::Plan plan = grid::plan(request);
+  require_untuned(plan, "the gate");
+  return plan;
 }
 
 /// Cells of both builds under one study; equal cells (the same binaries) stand once.

@@ -15,6 +15,8 @@ json stored_places(const std::string& resolved_json) {
   return resolved.is_object() ? resolved.value("places", json()) : json();
 }
 
+constexpr std::string_view kCompare = "compare.";
+
 /// The key, or the component whose option it is: "optim.beta1" follows from "optim.name".
 std::vector<std::string> with_component(const std::string& key) {
   const std::string component = key.substr(0, key.rfind('.')) + ".name";
@@ -39,23 +41,17 @@ std::vector<std::string> points_of(const store::Reader& reader, int64_t study_id
 LintPlaces::LintPlaces(const store::Reader& reader, const store::StudyInfo& study)
     : reader_(reader), study_(study), places_(stored_places(study.resolved_json)) {}
 
-std::optional<Diagnostic> LintPlaces::setting(const evidence::Arm& arm,
-                                              const std::string& key) const {
-  const auto points = points_of(reader_, study_.study_id, arm.seeds.front().cell_id);
-  for (const std::string& name : with_component(key)) {
-    for (const std::string& point : points) {
-      if (auto place = places_.find(point, name)) return place;
+std::optional<Diagnostic> LintPlaces::setting(const std::string& key,
+                                              const host::ComparisonPlan& comparison) const {
+  if (auto place = places_.find("derive", key)) return place;
+  for (const evidence::Arm* arm : {&comparison.candidate, &comparison.base}) {
+    for (const std::string& point :
+         points_of(reader_, study_.study_id, arm->seeds.front().cell_id)) {
+      if (auto place = places_.find(point, key)) return place;
     }
   }
-  return std::nullopt;
-}
-
-std::optional<Diagnostic> LintPlaces::shared(const std::string& key) const {
-  if (key.starts_with("compare.")) return places_.find("compare", key.substr(8));
-  for (const std::string& name : with_component(key)) {
-    for (const char* scope : {"derive", "set", "--set", "base", "defaults"}) {
-      if (auto place = places_.find(scope, name)) return place;
-    }
+  for (const char* scope : {"set", "--set", "base", "defaults"}) {
+    if (auto place = places_.find(scope, key)) return place;
   }
   return std::nullopt;
 }
@@ -75,9 +71,12 @@ std::optional<Diagnostic> LintPlaces::point(const host::ComparisonPlan& comparis
 Diagnostic LintPlaces::of(const evidence::LintFinding& finding,
                           const host::ComparisonPlan& comparison) const {
   for (const std::string& key : finding.keys) {
-    if (auto place = setting(comparison.candidate, key)) return *place;
-    if (auto place = setting(comparison.base, key)) return *place;
-    if (auto place = shared(key)) return *place;
+    if (key.starts_with(kCompare)) {
+      if (auto place = places_.find("compare", key.substr(kCompare.size()))) return *place;
+    }
+    for (const std::string& name : with_component(key)) {
+      if (auto place = setting(name, comparison)) return *place;
+    }
   }
   if (auto place = point(comparison)) return *place;
   return {.place = study_.name + ": " + comparison.design.candidate + " against " +

@@ -18,8 +18,9 @@ class LintPlaces {
   Diagnostic of(const evidence::LintFinding& finding, const host::ComparisonPlan& comparison) const;
 
  private:
-  std::optional<Diagnostic> setting(const evidence::Arm& arm, const std::string& key) const;
-  std::optional<Diagnostic> shared(const std::string& key) const;
+  /// By layer, the one that wins first.
+  std::optional<Diagnostic> setting(const std::string& key,
+                                    const host::ComparisonPlan& comparison) const;
   /// The point of the first axis on which the candidate stands elsewhere than the baseline.
   std::optional<Diagnostic> point(const host::ComparisonPlan& comparison) const;
 

@@ -2,8 +2,10 @@
 #include "core/cli/plan_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "assay/error.h"
 #include "core/base/nearest.h"
@@ -77,6 +79,16 @@ std::string markdown_cell(std::string text) {
 
 }  // namespace
 
+std::string tune_line(const grid::Plan& plan) {
+  const grid::Tune& tune = *plan.tune;
+  std::set<std::string> arms;
+  for (const grid::Cell& cell : plan.cells) arms.insert(cell.arm);
+  return fmt::format("tune: {} trials of {} steps come first: {} times {} on seed{} {}",
+                     arms.size() * tune.factors.size() * tune.seeds.size(), tune.steps, tune.key,
+                     fmt::join(tune.factors, ", "), tune.seeds.size() > 1 ? "s" : "",
+                     fmt::join(tune.seeds, ", "));
+}
+
 std::string counts_line(const grid::Plan& plan) {
   const grid::PlanCounts& n = plan.counts;
   std::string text = fmt::format("{} expanded + {} included - {} excluded - {} by when", n.expanded,
@@ -92,6 +104,7 @@ std::string counts_line(const grid::Plan& plan) {
 
 std::string plan_text(const grid::Plan& plan) {
   std::string text = counts_line(plan) + "\n";
+  if (plan.tune) text += tune_line(plan) + "\n";
   if (!plan.swept.empty()) text += "swept: " + joined(plan.swept) + "\n";
   const size_t width = slug_width(plan);
   for (const grid::Cell& cell : plan.cells) {
@@ -108,6 +121,7 @@ std::string plan_text(const grid::Plan& plan) {
 
 std::string plan_markdown(const grid::Plan& plan) {
   std::string text = "## Plan of " + plan.study + "\n\n" + counts_line(plan) + "\n\n";
+  if (plan.tune) text += tune_line(plan) + "\n\n";
   if (!plan.swept.empty()) text += "Swept: " + joined(plan.swept) + "\n\n";
   text += "| cell | ranks | id |\n|---|---|---|\n";
   for (const grid::Cell& cell : plan.cells) {
@@ -131,6 +145,13 @@ nlohmann::json plan_json(const grid::Plan& plan) {
                          {"cells", nlohmann::json::array()},
                          {"skips", nlohmann::json::array()},
                          {"diagnostics", nlohmann::json::array()}};
+  if (plan.tune) {
+    json["tune"] = {{"key", plan.tune->key},
+                    {"factors", plan.tune->factors},
+                    {"steps", plan.tune->steps},
+                    {"seeds", plan.tune->seeds},
+                    {"score", plan.tune->score}};
+  }
   json["counts"] = {{"expanded", n.expanded}, {"included", n.included},
                     {"excluded", n.excluded}, {"by_when", n.by_when},
                     {"seeds", n.seeds},       {"duplicates", n.duplicates},

@@ -11,7 +11,10 @@ namespace assay::cli {
 /// "12 expanded + 0 included - 1 excluded ... = 11 cells, 33 runs"
 std::string counts_line(const grid::Plan& plan);
 
-/// Counts, swept axes, then a line for each cell and each skip.
+/// "tune: 10 trials of 200 steps come first: optim.lr times 0.5, 1 on seed 101"; of a tuned study.
+std::string tune_line(const grid::Plan& plan);
+
+/// Counts, trials, swept axes, then a line for each cell and each skip.
 std::string plan_text(const grid::Plan& plan);
 std::string plan_markdown(const grid::Plan& plan);
 nlohmann::json plan_json(const grid::Plan& plan);

@@ -8,6 +8,7 @@
 #include "core/cli/context.h"
 #include "core/cli/plan_text.h"
 #include "core/cli/supervise.h"
+#include "core/cli/tuning.h"
 #include "core/host/study.h"
 #include "core/store/store.h"
 
@@ -49,11 +50,20 @@ void run_study(const RunArguments& arguments, Context& context) {
     used = &components;
     return components;
   };
-  const grid::Plan plan = grid::plan(request);
+  grid::Plan plan = grid::plan(request);
   *context.err << render(plan.diagnostics);
   if (context.verbosity >= 0) *context.err << counts_line(plan) << std::endl;
   store::Store store(context.database);
+  std::optional<Tuned> tuned;
+  if (plan.tune) {
+    tuned = tune(store, request, plan, context);
+    if (!tuned) return;
+    plan = tuned->plan;
+  }
   const int64_t study_id = host::store_plan(store, plan);
+  if (tuned) {
+    host::record_trials(store, study_id, plan, tuned->cells, tuned->runs, tuned->choices);
+  }
   if (!plan.compare.is_null()) plan_pairs(store, study_id, plan, *used, context);
   supervise(store, study_id, plan.study, plan.run, arguments.flags, context);
   print_declared(store, study_id, plan.study, context);

@@ -15,6 +15,7 @@
 #include "core/cli/commands.h"
 #include "core/cli/comparing.h"
 #include "core/cli/supervise.h"
+#include "core/cli/tuning.h"
 #include "core/cli/view.h"
 #include "core/evidence/selftest.h"
 #include "core/host/machine.h"
@@ -158,6 +159,7 @@ store::StudyInfo selftest_study(store::Store& store, const SelftestArguments& ar
   if (!arguments.file.empty()) {
     const grid::Plan plan = grid::plan(plan_request(context, arguments.file));
     *context.err << render(plan.diagnostics);
+    require_untuned(plan, "the self-test");
     if (plan.study != evidence::kSelftestStudy) {
       throw Error("'" + arguments.file.string() + "' must be a study named 'selftest', not '" +
                       plan.study + "'",

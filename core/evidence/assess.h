@@ -24,8 +24,8 @@ struct Arm {
   std::vector<Seed> seeds{};  ///< in grid order; the first is the one that is timed
 };
 
-/// A recipe's name: the slug of its cell; of several seeds what their slugs share, without the "-s" or
-/// "_seed" that led to the difference. `slugs` is not empty.
+/// A recipe's name: the slug of its cell; of several seeds what their slugs share, without the "-s"
+/// or "_seed" that led to the difference. `slugs` is not empty.
 std::string shared_label(const std::vector<std::string>& slugs);
 
 /// Recipes of a study, in grid order.

@@ -66,12 +66,14 @@ class RuleReader {
       const int64_t least = minimum_pairs(kGateAlpha);
       const auto pairs = whole(value, least);
       if (!pairs || *pairs % 2 != 0) {
-        return wrong(key, "even and at least " + std::to_string(least), value);
+        return wrong(key,
+                     "even, from " + std::to_string(least) + " to " + std::to_string(kMostPairs),
+                     value);
       }
       rule_.pairs = *pairs;
     } else if (key == "control_pairs") {
       const auto pairs = whole(value, 0);
-      if (!pairs) return wrong(key, "a whole number", value);
+      if (!pairs) return wrong(key, "a whole number up to " + std::to_string(kMostPairs), value);
       rule_.control_pairs = *pairs;
     } else {
       const std::string near = did_you_mean(nearest(key, kKeys));

@@ -96,8 +96,9 @@ void load_tuning(const store::Reader& reader, const Arm& arm, LintSide& side) {
   const Table rows = reader.query(
       "SELECT count(*) trials, max(json_extract(c.config_json, '$.train.steps')) steps,"
       " count(DISTINCT json_extract(c.config_json, '$.seed')) seeds FROM trials t JOIN runs r"
-      " USING(run_id) JOIN cells c USING(cell_id) WHERE t.arm=?1",
-      {Value(arm.label)});
+      " USING(run_id) JOIN cells c USING(cell_id) WHERE t.arm=?1 AND t.study_id IN(SELECT study_id"
+      " FROM study_cells WHERE cell_id=?2)",
+      {Value(arm.label), Value(arm.seeds.front().cell_id)});
   side.trials = integer(rows.at(0, "trials")).value_or(0);
   side.trial_steps = integer(rows.at(0, "steps")).value_or(0);
   side.trial_seeds = integer(rows.at(0, "seeds")).value_or(0);

@@ -9,8 +9,13 @@
 
 namespace assay::grid {
 
-CandidateBuilder::CandidateBuilder(const Study& study, const Binding& binding, const Shared& shared)
-    : study_(study), binding_(binding), shared_(shared), state_(shared, study) {
+CandidateBuilder::CandidateBuilder(const Study& study, const Binding& binding, const Shared& shared,
+                                   std::optional<CellTuning> tuning)
+    : study_(study),
+      binding_(binding),
+      shared_(shared),
+      tuning_(std::move(tuning)),
+      state_(shared, study) {
   for (const Derived& derived : study_.derive) {
     for (const ExpressionName& name : derived.condition.expression.names()) {
       derive_reads_seed_ = derive_reads_seed_ || name.text == "seed";
@@ -113,7 +118,7 @@ const Condition* CandidateBuilder::false_condition(const Draft& draft) {
 }
 
 void CandidateBuilder::add_seeds(const Draft& draft, PlanCounts& counts) {
-  if (!study_.seeds) return add_candidate(draft, nullptr, counts);
+  if (!study_.seeds || (tuning_ && tuning_->trial)) return add_candidate(draft, nullptr, counts);
   for (const AxisPoint& point : study_.seeds->points) {
     const Setting& seed = point.settings.at(0);
     state_.apply(seed);
@@ -122,8 +127,33 @@ void CandidateBuilder::add_seeds(const Draft& draft, PlanCounts& counts) {
   }
 }
 
+/// A trial's value, steps and seed, or the value that was chosen.
+bool CandidateBuilder::tune() {
+  if (!tuning_) return true;
+  const std::string arm = slug_of(state_.picks(), study_.name);
+  const Typed* start = state_.typed(tuning_->key);
+  const double* number = start ? std::get_if<double>(&start->option) : nullptr;
+  if (!number) {
+    const std::string& name = shared_.keys[tuning_->key].name;
+    shared_.findings.error("G15", tuning_->mark,
+                           "'" + name + "' cannot be tuned: " + arm + " has no such number");
+    return false;
+  }
+  const auto set = [&](size_t key, const Value& value) {
+    const Typed* typed = state_.convert(value, key, tuning_->mark);  // within the option's range
+    if (typed) state_.derive(key, typed);
+    return typed != nullptr;
+  };
+  if (const auto& trial = tuning_->trial) {
+    return set(tuning_->key, *number * trial->factor) && set(tuning_->steps, trial->steps) &&
+           set(tuning_->seed, trial->seed);
+  }
+  const auto chosen = tuning_->tuned.find(arm);
+  return chosen == tuning_->tuned.end() || set(tuning_->key, chosen->second);
+}
+
 void CandidateBuilder::add_candidate(const Draft& draft, const Setting* seed, PlanCounts& counts) {
-  if (!check_declared()) return;
+  if (!tune() || !check_declared()) return;
   Candidate candidate{.order = ++order_, .draft = &draft, .seed = seed, .layout = state_.layout()};
   candidate.values.reserve(candidate.layout->entries.size());
   for (size_t i = 0; i < candidate.layout->entries.size(); ++i) {
@@ -148,7 +178,8 @@ void CandidateBuilder::add_candidate(const Draft& draft, const Setting* seed, Pl
                        .line = mark.line > 0 ? std::optional(mark.line) : std::nullopt,
                        .rule = "duplicate",
                        .reason = "the same cell as " + first->second,
-                       .place = mark.place()}});
+                       .place = mark.place(),
+                       .twin = first->second}});
     return;
   }
   candidates_.push_back(std::move(candidate));
@@ -199,6 +230,7 @@ CellState& CandidateBuilder::revisit(const Candidate& candidate) {
   state_.start(*candidate.draft, binding_.names);
   if (candidate.seed) state_.apply(*candidate.seed);
   derive();
+  tune();
   return state_;
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -30,9 +32,18 @@ struct OrderedSkip {
   Skip skip{};
 };
 
+/// The layer over all others, in a study with `tune:`.
+struct CellTuning {
+  size_t key = 0, steps = 0, seed = 0;  ///< ids of keys
+  Mark mark{};
+  std::optional<Trial> trial{};
+  std::map<std::string, double> tuned{};  ///< by Cell::arm
+};
+
 class CandidateBuilder {
  public:
-  CandidateBuilder(const Study& study, const Binding& binding, const Shared& shared);
+  CandidateBuilder(const Study& study, const Binding& binding, const Shared& shared,
+                   std::optional<CellTuning> tuning);
 
   /// Expands, derives, excludes, filters by `when`, multiplies by seeds and merges duplicates.
   void build(PlanCounts& counts);
@@ -52,6 +63,7 @@ class CandidateBuilder {
   const Condition* false_condition(const Draft& draft);
   void add_seeds(const Draft& draft, PlanCounts& counts);
   void add_candidate(const Draft& draft, const Setting* seed, PlanCounts& counts);
+  bool tune();
   bool check_declared();
   void undeclared(const Setting& setting);
   void skip(const std::string& rule, const Mark& mark, const std::string& reason);
@@ -59,6 +71,7 @@ class CandidateBuilder {
   const Study& study_;
   const Binding& binding_;
   const Shared& shared_;
+  const std::optional<CellTuning> tuning_;
   CellState state_;
   std::vector<Draft> drafts_;
   std::vector<Candidate> candidates_;

@@ -31,8 +31,14 @@ class Collector {
   }
 
  private:
+  /// Settings of a block belong to its label; without one they are known only while no other block
+  /// sets the same key.
   void block(const Block& b) {
-    settings("set", b.set);
+    if (b.label) axis(*b.label);
+    for (const Setting& s : b.set) {
+      b.label ? add_setting(Places::point(b.label->name, b.label->points.front().label), s)
+              : add_of_block(s);
+    }
     axes(b.axes);
     for (const std::vector<Axis>& row : b.rows) axes(row);
     for (const Block& inner : b.blocks) block(inner);
@@ -51,7 +57,17 @@ class Collector {
   }
 
   void settings(const std::string& scope, const Settings& list) {
-    for (const Setting& s : list) add(scope, s.key, s.value ? s.value->mark : s.key_mark);
+    for (const Setting& s : list) add_setting(scope, s);
+  }
+
+  void add_setting(const std::string& scope, const Setting& s) {
+    add(scope, s.key, s.value ? s.value->mark : s.key_mark);
+  }
+
+  void add_of_block(const Setting& s) {
+    const bool known = document_["at"]["set"].contains(s.key);
+    add_setting("set", s);
+    if (known) document_["at"]["set"][s.key] = nullptr;
   }
 
   void section(const std::string& scope, const std::string& path, const Node& node) {

@@ -13,7 +13,8 @@ namespace assay::grid {
 struct Study;
 
 /// Places by scope and key. Scopes are axis points as "arm=float8" (key "": the point itself),
-/// "derive", "set" (of blocks), "--set", "base", "defaults", and "compare" with its own keys.
+/// "derive", "set" (of blocks without a label), "--set", "base", "defaults", and "compare" with its
+/// own keys.
 class Places {
  public:
   Places() = default;

@@ -6,12 +6,14 @@
 #include <unordered_set>
 
 #include "assay/error.h"
+#include "core/base/nearest.h"
 #include "core/grid/candidates.h"
 #include "core/grid/check.h"
 #include "core/grid/identity.h"
 #include "core/grid/labels.h"
 #include "core/grid/places.h"
 #include "core/grid/reading.h"
+#include "core/grid/tuning.h"
 
 namespace assay::grid {
 namespace {
@@ -129,7 +131,7 @@ class Planner {
     if (readable_) readable_ = check_size();
     if (!readable_) CellState(shared_, *study_).check_base();
     if (!readable_) findings_.throw_if_any();
-    CandidateBuilder builder(*study_, binding_, shared_);
+    CandidateBuilder builder(*study_, binding_, shared_, tuning());
     builder.build(plan_.counts);
     findings_.throw_if_any();
     fetch_facts(builder);
@@ -154,10 +156,33 @@ class Planner {
     plan_.compare = section_json(*study_, "compare");
     plan_.gate = section_json(*study_, "gate");
     plan_.report = section_json(*study_, "report");
-    plan_.tune = section_json(*study_, "tune");
+    plan_.tune = read_tune(*study_, findings_);
     plan_.places = Places::of(*study_).document();
     plan_.diagnostics = binding_.warnings;
     check_gate();
+  }
+
+  /// Of a trial, or of cells that were tuned.
+  std::optional<CellTuning> tuning() {
+    if (!plan_.tune) return std::nullopt;
+    const Member& section = *study_->root.member("tune");
+    const Node* named = section.value.find("key");
+    const Mark mark = named ? named->mark : section.mark;
+    const auto key = keys_.find(plan_.tune->key);
+    if (!key) {
+      std::vector<std::string> names;
+      for (size_t i = 0; i < keys_.size(); ++i) names.push_back(keys_[i].name);
+      const std::string near = did_you_mean(nearest(plan_.tune->key, names));
+      findings_.error("G04", mark, "unknown option '" + plan_.tune->key + "'",
+                      near.empty() ? std::vector<std::string>{} : std::vector{near});
+      return std::nullopt;
+    }
+    return CellTuning{.key = *key,
+                      .steps = *keys_.find("train.steps"),
+                      .seed = *keys_.find("seed"),
+                      .mark = mark,
+                      .trial = request_.trial,
+                      .tuned = request_.tuned};
   }
 
   void check_gate() {
@@ -280,6 +305,9 @@ class Planner {
     const Layout& layout = *candidate.layout;
     Cell cell;
     cell.slug = slug_of(candidate.picks, study_->name);
+    std::vector<Pick> recipe = candidate.picks;
+    if (candidate.seed) recipe.pop_back();
+    cell.arm = slug_of(recipe, study_->name);
     cell.binaries_json = layout.binaries_json;
     cell.data_fingerprint = data.json.value("fingerprint", "");
     const Ids ids = ids_of(layout.binaries_json, writer_.hashed(layout, candidate.values),

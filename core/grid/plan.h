@@ -32,6 +32,21 @@ struct Machine {
   std::set<std::string> properties;  ///< words of the capability vocabulary: device.cpu, cpu.avx2
 };
 
+/// `tune: {key: optim.lr, factors: [0.25, 0.5, 1, 2, 4], steps: 200, seeds: [101]}`.
+struct Tune {
+  std::string key = "optim.lr";
+  std::vector<double> factors = {0.25, 0.5, 1, 2, 4};  ///< ascending, of the recipe's own value
+  int64_t steps = 0;
+  std::vector<int64_t> seeds = {101};
+  std::string score = "final_val_loss";  ///< of a trial: the least mean over seeds wins
+};
+
+/// What a trial changes in each cell, after everything else.
+struct Trial {
+  double factor = 1;
+  int64_t steps = 0, seed = 0;
+};
+
 struct PlanRequest {
   std::filesystem::path file;
   std::vector<std::string> sets;  ///< "key=value" of the command line
@@ -44,6 +59,9 @@ struct PlanRequest {
   std::function<const Components&(const std::vector<std::filesystem::path>&)> components;
   /// What is wrong with `gate:`, which others than the grid read; none: it is not checked.
   std::function<std::vector<SectionError>(const nlohmann::json&)> check_gate;
+  /// Plans the cells of a trial instead of the study's own.
+  std::optional<Trial> trial{};
+  std::map<std::string, double> tuned{};  ///< values that tuning chose, by Cell::arm
   /// SHA-256 of a plugin file or of the content of a path option.
   std::function<std::string(const std::filesystem::path&)> hash_file;
 };
@@ -63,6 +81,7 @@ struct Origin {
 struct Cell {
   int ordinal = 0;            ///< from 0, in grid order
   std::string slug;           ///< unique in the plan, [a-z0-9.~_-]
+  std::string arm;            ///< the slug without the seed: the recipe's name
   std::string config_json;    ///< canonical, paths as text
   std::string cell_id;        ///< 64 hex digits each, evidence.md 1.3
   std::string recipe_id;      ///< without nuisance keys
@@ -86,6 +105,7 @@ struct Skip {
   std::optional<std::string> rule_id{};
   std::string reason{};
   std::string place{};  ///< "layouts.yaml:13:11"
+  std::string twin{};   ///< of a duplicate: the slug of the first
 };
 
 /// Execution keys: part of no id.
@@ -115,8 +135,9 @@ struct Plan {
   std::vector<std::string> swept;  ///< axes in order
   int repeats = 1;
   RunKeys run;
-  nlohmann::json compare, gate, report, tune;  ///< checked and handed on, null when absent
-  nlohmann::json places;                       ///< where settings stand in the YAML (Places)
+  nlohmann::json compare, gate, report;  ///< checked and handed on, null when absent
+  std::optional<Tune> tune;
+  nlohmann::json places;  ///< where settings stand in the YAML (Places)
   PlanCounts counts;
   std::vector<Cell> cells;
   std::vector<Skip> skips;

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "core/base/files.h"
 #include "core/report/formats.h"
@@ -126,8 +127,11 @@ void add_run(const Model& model, const RunRow& run, const std::string& experimen
   for (const char* needed : {"artifacts", "metrics", "params"}) {  // else the run is not found
     files.push_back({fmt::format("{}/{}/", place, needed), ""});
   }
+  std::set<std::string> taken;
   for (const auto& [name, lines] : series_of(run)) {
-    files.push_back({place + "/metrics/" + allowed_name(name), lines});
+    std::string allowed = allowed_name(name);
+    while (!taken.insert(allowed).second) allowed += '_';  // "F<a>" and "F(a)" are two
+    files.push_back({place + "/metrics/" + allowed, lines});
   }
   if (const auto config = model.configs.find(run.cell_id); config != model.configs.end()) {
     for (const auto& [key, value] : config->second) {

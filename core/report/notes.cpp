@@ -16,6 +16,7 @@ namespace {
 
 using store::integer;
 using store::Reader;
+using store::real;
 using store::Table;
 using store::text;
 
@@ -195,6 +196,28 @@ std::string note_runs(const Model& model) {
   return parts.empty() ? "" : fmt::format("run ids: {}", list(parts));
 }
 
+/// Values that trials chose.
+std::string note_tuning(const Reader& reader, int64_t study_id) {
+  const Table rows = reader.query(
+      "SELECT t.arm, j.key, j.value, min(t.idx) idx, (SELECT max(idx) FROM trials m WHERE"
+      " m.study_id=t.study_id AND m.arm=t.arm) last, (SELECT count(*) FROM trials m WHERE"
+      " m.study_id=t.study_id AND m.arm=t.arm) n, max(json_extract(c.config_json,"
+      " '$.train.steps')) steps FROM trials t, json_each(t.value_json) j JOIN runs r USING(run_id)"
+      " JOIN cells c USING(cell_id) WHERE t.study_id=?1 AND t.chosen GROUP BY t.arm, j.key"
+      " ORDER BY t.arm",
+      {study_id});
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < rows.rows.size(); ++i) {
+    const int64_t idx = *integer(rows.at(i, "idx"));
+    const bool edge = idx == 0 || idx == *integer(rows.at(i, "last"));
+    parts.push_back(
+        fmt::format("{} {} {} (best of {} trials of {} steps{})", *text(rows.at(i, "arm")),
+                    *text(rows.at(i, "key")), *real(rows.at(i, "value")), *integer(rows.at(i, "n")),
+                    *integer(rows.at(i, "steps")), edge ? ", at the end of its list" : ""));
+  }
+  return parts.empty() ? "" : fmt::format("tuned: {}", list(parts));
+}
+
 /// False verdicts of the machines of the study, where they were measured.
 std::vector<std::string> notes_selftest(const Reader& reader, int64_t study_id) {
   const Table machines = reader.query(
@@ -249,8 +272,8 @@ std::vector<std::string> make_footnotes(const Reader& reader, int64_t study_id, 
   for (std::string note :
        {note_cells(model), note_steps(model), note_untimed(model), note_numerics(model),
         note_forced(model), note_virtual(model), note_statistics(model), note_retries(model),
-        note_data(cells), note_skips(reader, study_id), note_plugins(reader, study_id),
-        note_runs(model)}) {
+        note_data(cells), note_tuning(reader, study_id), note_skips(reader, study_id),
+        note_plugins(reader, study_id), note_runs(model)}) {
     if (!note.empty()) notes.push_back(std::move(note));
   }
   for (std::string& note : notes_selftest(reader, study_id)) notes.push_back(std::move(note));

@@ -91,6 +91,18 @@ void put_verdicts(Store& store, int64_t comparison_id, std::span<const VerdictRo
   });
 }
 
+void put_trials(Store& store, int64_t study_id, std::span<const TrialRow> trials) {
+  store.connection().write([&](SQLite::Database& db) {
+    execute(db, "DELETE FROM trials WHERE study_id=?1", study_id);
+    for (const TrialRow& t : trials) {
+      execute(db,
+              "INSERT INTO trials(study_id, arm, idx, run_id, value_json, score, chosen)"
+              " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+              study_id, t.arm, t.idx, t.run_id, t.value.dump(), t.score, int64_t{t.chosen});
+    }
+  });
+}
+
 void put_baseline(Store& store, const Baseline& baseline) {
   store.connection().write([&](SQLite::Database& db) { upsert_baseline(db, baseline); });
 }

@@ -55,6 +55,16 @@ struct LintRow {
   Text overridden_by{};
 };
 
+/// A run that tried a value for a recipe.
+struct TrialRow {
+  std::string arm{};
+  int64_t idx = 0;  ///< of the value
+  int64_t run_id = 0;
+  nlohmann::json value = nlohmann::json::object();
+  Real score{};  ///< NULL: none, the worst
+  bool chosen = false;
+};
+
 /// An accepted value of a deterministic figure.
 struct Baseline {
   std::string machine_id{}, gate{}, config_id{}, metric{};
@@ -79,6 +89,8 @@ void put_pair_results(Store& store, int64_t comparison_id, std::span<const PairR
 /// Replaces all verdicts and findings of the comparison.
 void put_verdicts(Store& store, int64_t comparison_id, std::span<const VerdictRow> verdicts,
                   std::span<const LintRow> findings);
+/// Replaces all trials of the study.
+void put_trials(Store& store, int64_t study_id, std::span<const TrialRow> trials);
 /// Replaces the value under (machine, gate, config, metric, anchor).
 void put_baseline(Store& store, const Baseline& baseline);
 /// The record and the new value of its anchor, in one transaction.

@@ -11,7 +11,7 @@
 namespace assay::store {
 namespace {
 
-// Studies to take; ?1 = name or NULL.
+// Studies to take; ?1 = name or NULL. Their comparisons may be of cells of an older plan.
 constexpr const char* kPickStudies =
     "INSERT INTO temp.pick_study SELECT study_id FROM other.studies WHERE ?1 IS NULL OR name=?1";
 
@@ -23,6 +23,8 @@ CREATE TEMP TABLE map_plugin(old INTEGER PRIMARY KEY, new INTEGER);
 CREATE TEMP TABLE map_supervisor(old INTEGER PRIMARY KEY, new INTEGER);
 CREATE TEMP TABLE map_comparison(old INTEGER PRIMARY KEY, new INTEGER, judged INTEGER);
 CREATE TEMP TABLE same_run(old INTEGER PRIMARY KEY, new INTEGER);
+CREATE TEMP TABLE begun_here(run INTEGER PRIMARY KEY);
+CREATE TEMP TABLE open_there(run INTEGER PRIMARY KEY);
 CREATE TEMP TABLE map_run(old INTEGER PRIMARY KEY, new INTEGER);
 CREATE TEMP TABLE map_attempt(old INTEGER PRIMARY KEY, new INTEGER);
 CREATE TEMP TABLE fresh(yes INTEGER);
@@ -40,7 +42,9 @@ INSERT OR IGNORE INTO main.studies(name, yaml_sha256, yaml_text, resolved_json, 
   FROM other.studies JOIN temp.pick_study ON old=study_id;
 INSERT INTO temp.map_study SELECT o.study_id, n.study_id FROM other.studies o
   JOIN temp.pick_study ON old=o.study_id JOIN main.studies n ON n.name=o.name AND n.yaml_sha256=o.yaml_sha256;
-INSERT INTO temp.pick_cell SELECT DISTINCT cell_id FROM other.study_cells JOIN temp.pick_study ON old=study_id;
+INSERT INTO temp.pick_cell SELECT cell_id FROM other.study_cells JOIN temp.pick_study ON old=study_id
+  UNION SELECT base_cell FROM other.comparisons JOIN temp.pick_study ON old=study_id
+  UNION SELECT cand_cell FROM other.comparisons JOIN temp.pick_study ON old=study_id;
 INSERT OR IGNORE INTO main.cells SELECT c.* FROM other.cells c JOIN temp.pick_cell USING(cell_id);
 INSERT OR IGNORE INTO main.study_cells SELECT m.new, s.cell_id, s.ordinal, s.slug, s.repeats
   FROM other.study_cells s JOIN temp.map_study m ON m.old=s.study_id;
@@ -66,8 +70,9 @@ INSERT INTO temp.map_supervisor SELECT o.supervisor_id, min(n.supervisor_id) FRO
 )";
 
 // A comparison is the same when study and cells are. Pairs of two machines are never one
-// comparison: where it has pairs of another machine, those of the other file stay out. `judged`:
-// its verdicts rest on pairs that ended here, so they stay.
+// comparison: where it has pairs of another machine, those of the other file stay out, and with
+// them comparisons that share their control pairs. `judged`: its verdicts rest on a pair that the
+// other file has not, so they stay.
 constexpr const char* kComparisons = R"(
 INSERT INTO main.comparisons(comparison_id, study_id, label, base_cell, cand_cell, design_json, loss_tier, created_us)
   SELECT iif((SELECT yes FROM temp.fresh) AND NOT EXISTS(SELECT 1 FROM main.comparisons), o.comparison_id, NULL),
@@ -81,13 +86,16 @@ INSERT INTO temp.map_comparison SELECT o.comparison_id, min(n.comparison_id), 0 
 DELETE FROM temp.map_comparison WHERE EXISTS(SELECT 1 FROM main.pairs p JOIN main.runs r ON r.run_id=p.run_a
   WHERE p.comparison_id=new AND r.machine_id NOT IN(SELECT q.machine_id FROM other.pairs x
     JOIN other.runs q ON q.run_id=x.run_a WHERE x.comparison_id=old));
-UPDATE temp.map_comparison SET judged=EXISTS(SELECT 1 FROM main.pairs p JOIN main.runs r
-  ON r.run_id IN(p.run_a, p.run_b) WHERE p.comparison_id=new AND r.state NOT IN('queued','running'));
+DELETE FROM temp.map_comparison WHERE EXISTS(SELECT 1 FROM other.pairs x JOIN other.runs q ON q.run_id=x.run_a
+  WHERE x.comparison_id=old AND q.block NOT IN(SELECT old FROM temp.map_comparison));
+UPDATE temp.map_comparison SET judged=EXISTS(SELECT 1 FROM main.pairs p WHERE p.comparison_id=new
+  AND p.value_a IS NOT NULL AND NOT EXISTS(SELECT 1 FROM other.pairs x WHERE x.comparison_id=old
+    AND x.stage=p.stage AND x.idx=p.idx AND x.statistic=p.statistic AND x.value_a=p.value_a AND x.value_b=p.value_b));
 )";
 
 // Runs that wait come as queued; ended ones are taken where nothing has run yet. An empty file
 // keeps the numbers of runs and attempts, so that an export is spoken of as the original is. A pair
-// is taken whole or not at all: a run whose partner has begun here stays as it is.
+// is taken whole or not at all: neither when one of its runs has begun here nor before both ended.
 constexpr const char* kRuns = R"(
 INSERT OR IGNORE INTO main.runs(run_id, cell_id, machine_id, purpose, block, slot, state, state_us)
   SELECT iif((SELECT yes FROM temp.fresh), run_id, NULL), cell_id, machine_id, purpose, coalesce(m.new, 0), slot,
@@ -97,12 +105,18 @@ INSERT INTO temp.same_run SELECT o.run_id, n.run_id FROM other.runs o JOIN temp.
   LEFT JOIN temp.map_comparison m ON m.old=o.block JOIN main.runs n ON n.cell_id=o.cell_id
   AND n.machine_id=o.machine_id AND n.purpose=o.purpose AND n.block=coalesce(m.new, 0) AND n.slot=o.slot
   WHERE o.block=0 OR m.new IS NOT NULL;
+INSERT OR IGNORE INTO temp.begun_here WITH begun AS (SELECT p.run_a, p.run_b FROM main.pairs p
+  JOIN main.runs a ON a.run_id=p.run_a JOIN main.runs b ON b.run_id=p.run_b WHERE a.state<>'queued' OR b.state<>'queued'
+  OR EXISTS(SELECT 1 FROM main.attempts t WHERE t.run_id IN(p.run_a, p.run_b)))
+  SELECT run_a FROM begun UNION SELECT run_b FROM begun;
+INSERT OR IGNORE INTO temp.open_there WITH open AS (SELECT p.run_a, p.run_b FROM other.pairs p
+  JOIN other.runs a ON a.run_id=p.run_a JOIN other.runs b ON b.run_id=p.run_b
+  WHERE a.state IN('queued','running') OR b.state IN('queued','running'))
+  SELECT run_a FROM open UNION SELECT run_b FROM open;
 INSERT INTO temp.map_run SELECT s.old, s.new FROM temp.same_run s JOIN other.runs o ON o.run_id=s.old
   JOIN main.runs n ON n.run_id=s.new WHERE o.state NOT IN('queued','running') AND n.state='queued'
   AND NOT EXISTS(SELECT 1 FROM main.attempts a WHERE a.run_id=n.run_id)
-  AND NOT EXISTS(SELECT 1 FROM main.pairs p JOIN main.runs q ON q.run_id IN(p.run_a, p.run_b)
-    WHERE n.run_id IN(p.run_a, p.run_b)
-    AND (q.state<>'queued' OR EXISTS(SELECT 1 FROM main.attempts a WHERE a.run_id=q.run_id)));
+  AND n.run_id NOT IN(SELECT run FROM temp.begun_here) AND o.run_id NOT IN(SELECT run FROM temp.open_there);
 UPDATE main.runs SET (state, state_us, supervisor_id)=(SELECT o.state, o.state_us, s.new
   FROM temp.map_run m JOIN other.runs o ON o.run_id=m.old LEFT JOIN temp.map_supervisor s
   ON s.old=o.supervisor_id WHERE m.new=main.runs.run_id) WHERE run_id IN(SELECT new FROM temp.map_run);
@@ -127,11 +141,11 @@ INSERT OR IGNORE INTO main.pairs(comparison_id, stage, idx, orientation, statist
   SELECT m.new, p.stage, p.idx, p.orientation, p.statistic, a.new, b.new, '{}' FROM other.pairs p
   JOIN temp.map_comparison m ON m.old=p.comparison_id JOIN temp.same_run a ON a.old=p.run_a
   JOIN temp.same_run b ON b.old=p.run_b;
-UPDATE main.pairs SET (value_a, value_b, d, change_pct, discarded, discard_reason, quality_json)=
-  (SELECT p.value_a, p.value_b, p.d, p.change_pct, p.discarded, p.discard_reason, p.quality_json
-  FROM other.pairs p JOIN temp.map_comparison m ON m.old=p.comparison_id WHERE m.new=main.pairs.comparison_id
-  AND p.stage=main.pairs.stage AND p.idx=main.pairs.idx AND p.statistic=main.pairs.statistic)
-  WHERE run_a IN(SELECT new FROM temp.map_run) AND run_b IN(SELECT new FROM temp.map_run);
+UPDATE main.pairs SET value_a=p.value_a, value_b=p.value_b, d=p.d, change_pct=p.change_pct, discarded=p.discarded,
+  discard_reason=p.discard_reason, quality_json=p.quality_json FROM other.pairs p
+  JOIN temp.map_comparison m ON m.old=p.comparison_id JOIN temp.map_run a ON a.old=p.run_a
+  JOIN temp.map_run b ON b.old=p.run_b WHERE pairs.comparison_id=m.new AND pairs.stage=p.stage AND pairs.idx=p.idx
+  AND pairs.statistic=p.statistic AND pairs.run_a=a.new AND pairs.run_b=b.new;
 UPDATE temp.map_comparison SET judged=1 WHERE NOT EXISTS(SELECT 1 FROM main.pairs p JOIN temp.map_run r
   ON r.new=p.run_a WHERE p.comparison_id=map_comparison.new) AND EXISTS(SELECT 1 FROM main.verdicts v
   WHERE v.comparison_id=map_comparison.new);
@@ -185,9 +199,9 @@ class Attached {
   }
   ~Attached() {
     try {
-      for (const char* table :
-           {"pick_study", "map_study", "pick_cell", "map_plugin", "map_supervisor",
-            "map_comparison", "same_run", "map_run", "map_attempt", "fresh"}) {
+      for (const char* table : {"pick_study", "map_study", "pick_cell", "map_plugin",
+                                "map_supervisor", "map_comparison", "same_run", "begun_here",
+                                "open_there", "map_run", "map_attempt", "fresh"}) {
         db_.exec(std::string("DROP TABLE temp.") + table);
       }
       db_.exec("DETACH DATABASE other");
@@ -224,7 +238,12 @@ MergeResult copy_all(SQLite::Database& db, const std::optional<std::string>& stu
   const int64_t ended = *one(db,
                              "SELECT count(*) FROM other.runs JOIN temp.pick_cell USING(cell_id)"
                              " WHERE state NOT IN('queued','running')");
-  result.runs_kept = ended - result.runs;
+  result.runs_kept = *one(db,
+                          "SELECT count(*) FROM temp.same_run s JOIN other.runs o ON"
+                          " o.run_id=s.old JOIN main.runs n ON n.run_id=s.new WHERE o.state NOT IN"
+                          "('queued','running') AND n.state<>'queued' AND s.old NOT IN(SELECT old"
+                          " FROM temp.map_run)");
+  result.runs_left_out = ended - result.runs - result.runs_kept;
   return result;
 }
 

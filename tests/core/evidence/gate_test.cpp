@@ -233,7 +233,7 @@ TEST(Gate, RefusesWhatItDoesNotKnow) {
               testing::AllOf(testing::HasSubstr("no metric 'wire_byte'"),
                              testing::HasSubstr("wire_bytes")));
   EXPECT_THAT(message({{"min_efect", 0.1}}), testing::HasSubstr("min_effect"));
-  EXPECT_THAT(message({{"pairs", 7}}), testing::HasSubstr("even and at least 8"));
+  EXPECT_THAT(message({{"pairs", 7}}), testing::HasSubstr("even, from 8 to 1000"));
   EXPECT_THAT(message({{"min_effect", "much"}}), testing::HasSubstr("a share such as 2%"));
 }
 

@@ -151,10 +151,13 @@ TEST_F(CiFormats, MlflowLayoutHasAllFiguresInFullPrecision) {
 TEST_F(CiFormats, MlflowNamesHaveOnlyCharactersThatItAccepts) {
   model_.runs[0].figures.emplace_back("op_s.Node<assay::(anonymous namespace)::F>",
                                       Figure{.value = 1.5});
+  model_.runs[0].figures.emplace_back("op_s.Node(assay::<anonymous namespace>::F)",
+                                      Figure{.value = 2.5});
   std::string names;
   for (const ReportFile& file : mlflow(model_, "/there")) names += file.path;
   EXPECT_EQ(names.find_first_of("<>()"), std::string::npos);
   EXPECT_NE(names.find("op_s.Node_assay::_anonymous namespace_::F_"), std::string::npos);
+  EXPECT_NE(names.find("op_s.Node_assay::_anonymous namespace_::F__"), std::string::npos);
 }
 
 }  // namespace

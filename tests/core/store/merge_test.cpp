@@ -253,6 +253,83 @@ TEST_F(MergePairs, PairsOfAnotherMachineStayOut) {
   EXPECT_EQ(sound_pairs(here.store), 2);
 }
 
+TEST_F(MergePairs, RefusedRunsAreNotCalledKept) {
+  Lab here(folder_ / "here.db", 0);
+  here.store.add_env({.env_id = id64('f'), .machine_id = "elsewhere", .host = "bench2"});
+  here.plan(2, "elsewhere");
+  const MergeResult result = merge_into(here.store);
+  EXPECT_EQ(result.runs_kept, 0);
+  EXPECT_EQ(result.runs_left_out, 4);
+}
+
+TEST_F(MergePairs, AHalfPairWaitsForItsOtherHalf) {
+  Lab other(folder_ / "other.db", 1);
+  other.plan(3);
+  other.end(other.runs[2].first);
+  Store into(folder_ / "new.db");
+  EXPECT_EQ(merge_into(into).runs, 4);
+  EXPECT_EQ(count(into, "runs WHERE purpose='pair' AND state='queued'"), 2);
+  other.end(other.runs[2].second);
+  const PairResult result{.idx = 2, .value_a = 0.3, .value_b = 0.6, .d = 0.69};
+  put_pair_results(other.store, other.comparison, {&result, 1});
+  EXPECT_EQ(merge_into(into).runs, 2);
+  EXPECT_EQ(count(into, "pairs WHERE value_a IS NOT NULL"), 3);
+}
+
+TEST_F(MergePairs, VerdictsFollowTheirPairs) {
+  Store into(folder_ / "new.db");
+  merge_into(into);
+  Lab other(folder_ / "other.db", 1);
+  other.plan(3);
+  other.end_pair(2, 0.3);
+  other.judge("of three pairs");
+  merge_into(into);
+  EXPECT_EQ(verdict_reason(into), "of three pairs");
+}
+
+TEST_F(MergePairs, ControlsThatTwoComparisonsShare) {
+  const auto controls = [](Lab& lab, int64_t comparison) {
+    const PlannedPair pair{
+        .stage = 0,
+        .idx = 0,
+        .run_a = lab.store.ensure_run(id64('a'), kMachine, "control", lab.comparison, 0),
+        .run_b = lab.store.ensure_run(id64('a'), kMachine, "control", lab.comparison, 1)};
+    plan_pairs(lab.store, comparison, "p10", {&pair, 1});
+    return pair;
+  };
+  {
+    Lab other(folder_ / "other.db", 1);
+    const PlannedPair pair = controls(other, other.comparison);
+    other.end(pair.run_a);
+    other.end(pair.run_b);
+    const PairResult result{.stage = 0, .idx = 0, .value_a = 1, .value_b = 1, .d = 0};
+    put_pair_results(other.store, other.comparison, {&result, 1});
+  }
+  Lab here(folder_ / "here.db", 0);
+  controls(here, here.comparison);
+  const int64_t second = put_comparison(here.store, here.row(id64('a'), id64('c')));
+  controls(here, second);  // the other file's study never had them
+  merge_into(here.store);
+  EXPECT_EQ(count(here.store, "pairs WHERE stage=0 AND value_a=1"), 1);
+  EXPECT_EQ(count(here.store, "pairs WHERE stage=0 AND value_a IS NULL"), 1);
+  EXPECT_TRUE(find_damage(folder_ / "here.db").empty());
+}
+
+TEST_F(MergePairs, ComparisonsOfAnOlderPlan) {
+  {
+    Lab other(folder_ / "other.db", 1);
+    Study again = sample_study();
+    again.cells = {sample_cell('8', 0, "bf16"), sample_cell('9', 1, "float8")};
+    other.store.add_study(again);  // other binaries: cells with other ids
+  }
+  Store into(folder_ / "new.db");
+  const MergeResult result = merge_into(into);
+  EXPECT_EQ(result.comparisons, 2);
+  EXPECT_EQ(result.runs, 4);
+  EXPECT_EQ(verdict_reason(into), "theirs");
+  EXPECT_TRUE(find_damage(folder_ / "new.db").empty());
+}
+
 TEST_F(Merge, OneStudyAlone) {
   Store into(folder_ / "new.db");
   EXPECT_THROW(merge(into, folder_ / "other.db", "nosuch"), Error);

@@ -76,6 +76,47 @@ TEST_F(Run, TemplateAndExecGiveTheSameBits) {
   EXPECT_EQ(bits("template/a.db"), bits("exec/a.db"));
 }
 
+TEST_F(Run, TrialsChooseEachOptimizersLearningRate) {
+  write("tuned.yaml", R"(assay: 1
+study: tuned
+base:
+  model: {name: llama3, flavour: tiny, seq_len: 16, layers: 1}
+  data: synthetic
+  train: {steps: 6, global_batch: 2, threads_per_rank: 1, eval_batches: 1}
+tune: {key: optim.lr, factors: [0.01, 1], steps: 4, seeds: [101]}
+compare:
+  baseline: {label: adamw, set: {optim: adamw}}
+  candidates: [{label: lion, set: {optim: lion}}]
+  pairs: 0
+  loss: {seeds: [1, 2], margin: 0.5}
+run: {timed: false}
+)");
+  const std::string file = (folder_ / "tuned.yaml").string();
+  const auto plan = assay({"plan", file});
+  EXPECT_THAT(plan.out, HasSubstr("tune: 4 trials of 4 steps come first: optim.lr times 0.01, 1"));
+  const auto first = assay({"run", file});
+  ASSERT_EQ(first.exit_code, 0) << first.out << first.err;
+  EXPECT_THAT(first.err, HasSubstr("4 of 4 done: 4 ok"));  // trials, then cells
+  EXPECT_THAT(first.err, HasSubstr("tuned  lion  optim.lr"));
+  EXPECT_THAT(first.err, testing::Not(HasSubstr("L09")));
+  EXPECT_THAT(first.out, HasSubstr("(best of 2 trials of 4 steps, at the end of its list)"));
+  const auto again = assay({"run", file});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  const store::Reader reader(folder_ / "a.db");
+  const auto chosen = reader.query(
+      "SELECT DISTINCT t.arm, t.value_json->>'$.\"optim.lr\"' tried, c.config_json->>'$.optim.lr' "
+      "lr"
+      " FROM trials t JOIN study_cells s USING(study_id) JOIN cells c ON c.cell_id=s.cell_id AND"
+      " c.config_json->>'$.optim.name'=t.arm WHERE t.chosen ORDER BY 1",
+      {});
+  ASSERT_EQ(chosen.rows.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(store::real(chosen.at(i, "tried")), store::real(chosen.at(i, "lr")));
+  }
+  const auto runs = reader.query("SELECT count(*) n FROM runs WHERE purpose='tune'", {});
+  EXPECT_EQ(store::integer(runs.at(0, "n")), 4);  // not run again
+}
+
 TEST_F(Run, JsonEventsAreOneDocumentPerLine) {
   const auto result = assay({"run", study(), "--json", "--filter", "memory.name == 'none'"});
   ASSERT_EQ(result.exit_code, 0) << result.err;

@@ -1,0 +1,58 @@
+// Trials from the command line.
+#include "core/cli/tuning.h"
+
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "assay/error.h"
+#include "core/cli/plan_text.h"
+#include "core/cli/supervise.h"
+#include "core/host/machine.h"
+
+namespace assay::cli {
+namespace {
+
+std::string choice_text(const grid::Tune& tune, const host::Choice& choice) {
+  std::string text =
+      fmt::format("tuned  {}  {} {} (x{})  {} {:.4f}\n", choice.arm, tune.key, choice.value,
+                  tune.factors[choice.factor], tune.score, choice.score);
+  if (choice.edge) text += "       at the end of the list: a value beyond it may be better\n";
+  return text;
+}
+
+}  // namespace
+
+void require_untuned(const grid::Plan& plan, const std::string& who) {
+  if (!plan.tune) return;
+  throw Error("the study '" + plan.study + "' has a section 'tune', which " + who + " does not run",
+              "tune with assay run, then write the chosen values into the study");
+}
+
+std::optional<Tuned> tune(store::Store& store, const grid::PlanRequest& request,
+                          const grid::Plan& plan, Context& context) {
+  if (context.verbosity >= 0) *context.err << tune_line(plan) << std::endl;
+  const grid::Trials trials = grid::plan_trials(request, plan);
+  const store::Env env = host::this_env(request.binaries.libtorch);
+  const host::TrialRuns queued = host::queue_trials(store, trials, env.machine_id);
+  if (!queued.waiting.empty()) {
+    supervise_runs(store, queued.study_id, trials.plan.study, plan.run, queued.waiting, context);
+    constexpr int kInfrastructure = 4;  // and above: stopped by a signal
+    if (context.exit_code >= kInfrastructure) return std::nullopt;
+    context.exit_code = 0;  // a trial that failed is the worst one, not a failed study
+  }
+  Tuned tuned{.cells = trials.cells, .runs = queued.runs};
+  {
+    const store::Reader reader(store.file());
+    tuned.choices = host::choose(reader, *plan.tune, tuned.cells, tuned.runs);
+  }
+  grid::PlanRequest chosen = request;
+  for (const host::Choice& choice : tuned.choices) {
+    chosen.tuned[choice.arm] = choice.value;
+    if (context.verbosity >= 0) *context.err << choice_text(*plan.tune, choice);
+  }
+  tuned.plan = grid::plan(chosen);
+  return tuned;
+}
+
+}  // namespace assay::cli
