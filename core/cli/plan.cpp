@@ -9,6 +9,7 @@
 #include "core/cli/dry_run_cells.h"
 #include "core/cli/plan_text.h"
 #include "core/grid/check.h"
+#include "core/grid/tuning.h"
 #include "core/host/machine.h"
 
 namespace assay::cli {
@@ -72,6 +73,7 @@ void print_plan(const PlanArguments& arguments, const Context& context) {
   request.max_cells = arguments.max_cells;
   request.origins = !arguments.show.empty();
   grid::Plan plan = grid::plan(request);
+  if (plan.tune) grid::plan_trials(request, plan);  // for its errors
   *context.err << render(plan.diagnostics);
   std::string predictions;
   if (arguments.deep || arguments.predict || arguments.prune) {

@@ -176,7 +176,7 @@ void replay_run(const ReplayArguments& arguments, Context& context) {
   store::Store store(context.database);
   const host::QueuedReplay queued = host::queue_replay(store, replay, here);
   supervise_runs(store, queued.study_id, queued.study, host::run_keys(replay.study.resolved_json),
-                 {queued.run_id}, context);
+                 {queued.run_id}, {}, context);
   const store::Reader reader(context.database);
   const Outcome outcome = judge(reader, replay, queued.run_id, arguments.tier);
   context.exit_code = exit_code(outcome, context.exit_code);

@@ -56,7 +56,7 @@ void run_study(const RunArguments& arguments, Context& context) {
   store::Store store(context.database);
   std::optional<Tuned> tuned;
   if (plan.tune) {
-    tuned = tune(store, request, plan, context);
+    tuned = tune(store, request, plan, arguments.flags, context);
     if (!tuned) return;
     plan = tuned->plan;
   }

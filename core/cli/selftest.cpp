@@ -132,9 +132,10 @@ void report(Context& context) {
   const StoredSelftest here = found == all.end() ? StoredSelftest{} : *found;
   const auto& equal = here.equal;
   if (context.json) {
-    *context.out << json{{"schema_version", 1},        {"simulated", false},
-                         {"equal", tally_json(equal)}, {"open_pairs", here.open_pairs},
-                         {"last_us", here.last_us},    {"injected", injected_json(here.injected)}}
+    *context.out << json{{"schema_version", 1},          {"simulated", false},
+                         {"equal", tally_json(equal)},   {"open_pairs", here.open_pairs},
+                         {"last_us", here.last_us},      {"injected", injected_json(here.injected)},
+                         {"detectable", here.detectable}}
                         .dump()
                  << "\n";
   } else if (equal.comparisons == 0) {

@@ -116,9 +116,11 @@ void add_supervise_flags(CLI::App& command, SuperviseFlags& flags) {
 }
 
 void supervise_runs(store::Store& store, int64_t study_id, const std::string& study,
-                    const grid::RunKeys& keys, std::vector<int64_t> runs, Context& context) {
+                    grid::RunKeys keys, std::vector<int64_t> runs, const SuperviseFlags& flags,
+                    Context& context) {
+  if (flags.devices > 0) keys.devices = flags.devices;
   Progress progress(*context.out, *context.err, style_of(context));
-  host::SupervisorOptions options = options_of(store, study_id, keys, {});
+  host::SupervisorOptions options = options_of(store, study_id, keys, flags);
   options.study = study;
   options.runs = std::move(runs);
   const host::SupervisorResult result = host::Supervisor(store, options, progress).run();

@@ -35,6 +35,7 @@ void supervise(store::Store& store, int64_t study_id, const std::string& study, 
 
 /// The same for these runs alone, whatever their purpose; no table.
 void supervise_runs(store::Store& store, int64_t study_id, const std::string& study,
-                    const grid::RunKeys& keys, std::vector<int64_t> runs, Context& context);
+                    grid::RunKeys keys, std::vector<int64_t> runs, const SuperviseFlags& flags,
+                    Context& context);
 
 }  // namespace assay::cli

@@ -7,7 +7,6 @@
 
 #include "assay/error.h"
 #include "core/cli/plan_text.h"
-#include "core/cli/supervise.h"
 #include "core/host/machine.h"
 
 namespace assay::cli {
@@ -30,15 +29,26 @@ void require_untuned(const grid::Plan& plan, const std::string& who) {
 }
 
 std::optional<Tuned> tune(store::Store& store, const grid::PlanRequest& request,
-                          const grid::Plan& plan, Context& context) {
+                          const grid::Plan& plan, const SuperviseFlags& flags, Context& context) {
+  if (!flags.filter.empty()) {
+    throw Error("--filter does not go with 'tune', which gives all recipes the same trials",
+                "run the study whole, or take the recipes out of its grid");
+  }
   if (context.verbosity >= 0) *context.err << tune_line(plan) << std::endl;
   const grid::Trials trials = grid::plan_trials(request, plan);
   const store::Env env = host::this_env(request.binaries.libtorch);
-  const host::TrialRuns queued = host::queue_trials(store, trials, env.machine_id);
+  const host::TrialRuns queued = host::queue_trials(
+      store, trials, env.machine_id,
+      flags.only.empty() ? std::vector<std::string>{"queued", "killed", "infra"} : flags.only);
   if (!queued.waiting.empty()) {
-    supervise_runs(store, queued.study_id, trials.plan.study, plan.run, queued.waiting, context);
+    supervise_runs(store, queued.study_id, trials.plan.study, plan.run, queued.waiting, flags,
+                   context);
     constexpr int kInfrastructure = 4;  // and above: stopped by a signal
-    if (context.exit_code >= kInfrastructure) return std::nullopt;
+    if (context.exit_code >= kInfrastructure) {
+      *context.err << "trials are left; this goes on with them, then with the study: assay run "
+                   << plan.file.string() << "\n";
+      return std::nullopt;
+    }
     context.exit_code = 0;  // a trial that failed is the worst one, not a failed study
   }
   Tuned tuned{.cells = trials.cells, .runs = queued.runs};

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/cli/context.h"
+#include "core/cli/supervise.h"
 #include "core/host/tuning.h"
 
 namespace assay::cli {
@@ -17,9 +18,9 @@ struct Tuned {
 };
 
 /// Runs the trials of `plan` that have not run yet and prints what they chose. Nothing when it was
-/// stopped: the exit code says how.
+/// stopped: the exit code says how. Throws Error for --filter: trials are of all recipes.
 std::optional<Tuned> tune(store::Store& store, const grid::PlanRequest& request,
-                          const grid::Plan& plan, Context& context);
+                          const grid::Plan& plan, const SuperviseFlags& flags, Context& context);
 
 /// Throws Error for a study with `tune:`, which `who` ("the gate") does not run.
 void require_untuned(const grid::Plan& plan, const std::string& who);

@@ -18,12 +18,23 @@ std::string shared_label(const std::vector<std::string>& slugs) {
     const auto end = std::mismatch(label.begin(), label.end(), slug.begin(), slug.end());
     label.erase(end.first, label.end());
   }
+  // Where they part within a word, as in "s101" and "s102", the whole word is theirs.
+  const auto parts_in_word = [&](const std::string& slug) {
+    return slug.size() > label.size() &&
+           std::isalnum(static_cast<unsigned char>(slug[label.size()]));
+  };
+  const bool digits = !label.empty() && std::isdigit(static_cast<unsigned char>(label.back()));
+  if (digits && std::any_of(slugs.begin(), slugs.end(), parts_in_word)) {
+    const size_t separator = label.find_last_of("_-.");
+    if (separator != std::string::npos) label.resize(separator);
+  }
   const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
   while (!label.empty() && !is_word(label.back())) label.pop_back();
   for (const std::string_view tail : {"-seed", "-s", "_seed", "_s", ".seed", ".s"}) {
     if (label.ends_with(tail)) label.resize(label.size() - tail.size());
   }
-  return label.empty() ? slugs.front() : label;
+  const bool nothing = label.empty() || label == "s" || label == "seed";
+  return nothing ? slugs.front() : label;
 }
 
 std::vector<Arm> load_arms(const store::Reader& reader, int64_t study_id) {

@@ -52,7 +52,7 @@ class Lint {
     keys("L03", {"data.tokenizer", "model.vocab"}, "use one tokenizer for both");
     if (!exempt("data.path") && !exempt("data.name")) {
       differ("L03", "data fingerprint", joined(a_.data), joined(b_.data), "train on the same data",
-             {"data.path", "data.name"});
+             data_keys());
     }
     prefix("L04", "data.", {"data.path", "data.tokenizer", "data.document_mask"},
            "give both the same data options: (seed, index) must name the same sample");
@@ -213,6 +213,16 @@ class Lint {
     for (const std::string& key : names) {
       if (value(a_, key) != value(b_, key)) list.push_back(key);
     }
+    return list;
+  }
+
+  /// Options of the data that differ, or what names it.
+  Keys data_keys() const {
+    Keys list;
+    for (const auto& [key, unused] : a_.config) {
+      if (key.starts_with("data.") && value(a_, key) != value(b_, key)) list.push_back(key);
+    }
+    list.insert(list.end(), {"data.path", "data.name"});
     return list;
   }
 

@@ -154,6 +154,9 @@ std::vector<StoredSelftest> stored_selftests(const store::Reader& reader) {
 }
 
 void StoredSelftest::add(double work, const std::vector<Verdict>& verdicts) {
+  for (const Verdict& v : verdicts) {
+    if (v.mde) detectable.push_back(std::expm1(*v.mde));
+  }
   if (work == 0) {
     for (const Verdict& v : verdicts) {
       equal.add(v.call, v.call == Call::faster || v.call == Call::slower);
@@ -187,6 +190,14 @@ std::string injected_text(const Injected& injected) {
   return out;
 }
 
+std::string detectable_text(const StoredSelftest& stored) {
+  if (stored.detectable.empty()) return "";
+  const auto at = [&](double q) { return 100 * *store::quantile(stored.detectable, q); };
+  return fmt::format(
+      "{} pairs could find {:.1f} % in the middle of {} comparisons ({:.1f} to {:.1f} %)",
+      selftest_design().pairs, at(0.5), stored.detectable.size(), at(0), at(1));
+}
+
 std::string selftest_note(const std::vector<StoredSelftest>& all, const std::string& machine_id,
                           const std::string& separator) {
   for (const StoredSelftest& stored : all) {
@@ -197,6 +208,7 @@ std::string selftest_note(const std::vector<StoredSelftest>& all, const std::str
     for (const Injected& i : stored.injected) {
       if (i.found.comparisons > 0) note += separator + injected_text(i);
     }
+    if (const std::string text = detectable_text(stored); !text.empty()) note += separator + text;
     return note;
   }
   return "";

@@ -74,6 +74,7 @@ struct StoredSelftest {
   std::string machine_id{};
   Tally95 equal{};
   std::vector<Injected> injected{};  ///< by work, ascending
+  std::vector<double> detectable{};  ///< smallest change found with 80 % power, by comparison
   int64_t open_pairs = 0;            ///< measured, of a comparison that is not whole yet
   int64_t last_us = 0;               ///< end of the newest run
 
@@ -100,6 +101,10 @@ std::string tally_text(const Tally95& equal);
 
 /// "+3 % work: found in 4 of 5, 80.0 % (at least 34.3 %), step time +2.9 %".
 std::string injected_text(const Injected& injected);
+
+/// "20 pairs could find 1.9 % in the middle of 46 comparisons (0.6 to 24.1 %)": how noisy the
+/// machine was; empty without comparisons.
+std::string detectable_text(const StoredSelftest& stored);
 
 /// "self-test on this machine, last run 2026-11-30 UTC: ..."; empty for a machine that is not among
 /// them or has no whole comparison.

@@ -139,6 +139,21 @@ bool CandidateBuilder::tune() {
                            "'" + name + "' cannot be tuned: " + arm + " has no such number");
     return false;
   }
+  if (*number == 0) {
+    shared_.findings.error("G15", tuning_->mark,
+                           "'" + shared_.keys[tuning_->key].name + "' is 0 in " + arm +
+                               ": every factor of it is 0 as well");
+    return false;
+  }
+  if (const Typed* seed = study_.seeds ? nullptr : state_.typed(tuning_->seed)) {
+    const int64_t own = std::get<int64_t>(seed->option);
+    if (std::find(tuning_->seeds.begin(), tuning_->seeds.end(), own) != tuning_->seeds.end()) {
+      shared_.findings.error("G15", tuning_->mark,
+                             "seed " + std::to_string(own) + " is the study's own (" + arm +
+                                 "): trials need seeds of their own");
+      return false;
+    }
+  }
   const auto set = [&](size_t key, const Value& value) {
     const Typed* typed = state_.convert(value, key, tuning_->mark);  // within the option's range
     if (typed) state_.derive(key, typed);

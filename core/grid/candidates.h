@@ -36,6 +36,7 @@ struct OrderedSkip {
 struct CellTuning {
   size_t key = 0, steps = 0, seed = 0;  ///< ids of keys
   Mark mark{};
+  std::vector<int64_t> seeds{};  ///< of the trials
   std::optional<Trial> trial{};
   std::map<std::string, double> tuned{};  ///< by Cell::arm
 };

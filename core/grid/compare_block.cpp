@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/nearest.h"
+#include "core/base/units.h"
 #include "core/grid/reading.h"
 
 namespace assay::grid {
@@ -18,6 +19,28 @@ constexpr double kStandardMargin = 0.01;  // of min_effect and same_margin
 constexpr double kStandardAlpha = 0.0025;
 
 bool is_arm(const Node* node) { return node && node->is_map() && node->find("set"); }
+
+/// Rules of the linter that may be allowed, with the reason.
+void check_allow(const Node& compare, Findings& findings) {
+  const Node* allow = compare.find("allow");
+  if (!allow) return;
+  if (!allow->is_map()) {
+    findings.error("G15", allow->mark, "'compare.allow' must be a map {L05: reason}");
+    return;
+  }
+  constexpr int kLastRule = 21;
+  for (const Member& member : allow->members) {
+    const auto number = member.key.size() == 3 && member.key[0] == 'L'
+                            ? parse_integer(member.key.substr(1))
+                            : std::nullopt;
+    if (!number || *number < 1 || *number > kLastRule) {
+      findings.error("G14", member.mark, "the linter has no rule '" + member.key + "'",
+                     {"its rules are L01 to L21, see docs/comparing.md"});
+    } else if (member.value.text.empty()) {
+      findings.error("G15", member.value.mark, "'compare.allow." + member.key + "' needs a reason");
+    }
+  }
+}
 
 std::optional<double> share(const Node& compare, const std::string& key, Findings& findings) {
   const Node* node = compare.find(key);
@@ -83,6 +106,7 @@ void check_compare(const Node& root, Findings& findings) {
                    near.empty() ? std::vector<std::string>{} : std::vector{near});
   }
   check_pairs(*compare, findings);
+  check_allow(*compare, findings);
   if (const Node* statistic = compare->find("statistic")) {
     const OptionSpec spec{.name = "statistic",
                           .type = OptionType::choice,

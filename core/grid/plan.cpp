@@ -181,6 +181,7 @@ class Planner {
                       .steps = *keys_.find("train.steps"),
                       .seed = *keys_.find("seed"),
                       .mark = mark,
+                      .seeds = plan_.tune->seeds,
                       .trial = request_.trial,
                       .tuned = request_.tuned};
   }

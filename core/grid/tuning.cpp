@@ -18,6 +18,7 @@ namespace {
 const std::vector<std::string> kKeys = {"key", "factors", "steps", "seeds", "score"};
 constexpr double kMostFactor = 1e6;
 constexpr double kMostSteps = 1e9;
+constexpr size_t kClashDigits = 6;
 
 class TuneReader {
  public:
@@ -58,16 +59,45 @@ class TuneReader {
   }
 
   void read_key() {
-    if (const Node* key = find("key")) tune_.key = key->text;
+    if (const Node* key = find("key")) {
+      if (!key->is_scalar()) return wrong(key->mark, "'tune.key' must be one key, as optim.lr");
+      tune_.key = key->text;
+    }
     const auto& axes = study_.axis_names;
     const bool swept = std::find(axes.begin(), axes.end(), tune_.key) != axes.end();
     const bool derived = std::any_of(study_.derive.begin(), study_.derive.end(),
                                      [&](const Derived& d) { return d.key == tune_.key; });
-    if (!swept && !derived) return;
+    if (!swept && !derived) return read_before();
     findings_.error("G08", mark_of("key"),
                     "'" + tune_.key + "' is " + (swept ? "swept by the grid" : "derived") +
                         ": it cannot be tuned as well",
                     {"leave it out of the grid, or leave out tune"});
+  }
+
+  /// What is computed or decided from a value that tuning changes afterwards would not follow it.
+  void read_before() {
+    const auto reads = [&](const Condition& c, const std::string& key) {
+      const auto& names = c.expression.names();
+      return std::any_of(names.begin(), names.end(),
+                         [&](const ExpressionName& name) { return name.text == key; });
+    };
+    const auto refuse = [&](const Mark& mark, const std::string& key, const std::string& what) {
+      findings_.error("G08", mark, what + " '" + key + "', which tune changes afterwards",
+                      {"set the value of each recipe, or leave out tune"});
+    };
+    for (const Derived& d : study_.derive) {
+      for (const std::string& key : {tune_.key, std::string("train.steps"), std::string("seed")}) {
+        if (reads(d.condition, key)) refuse(d.key_mark, key, "'" + d.key + "' is derived from");
+      }
+    }
+    for (const Condition& c : study_.conditions) {
+      if (reads(c, tune_.key)) refuse(c.mark, tune_.key, "a condition reads");
+    }
+    for (const Matcher& matcher : study_.exclude) {
+      for (const Matcher::Term& term : matcher.terms) {
+        if (term.key == tune_.key) refuse(term.mark, term.key, "'exclude' reads");
+      }
+    }
   }
 
   static const OptionSpec* find_seed() {
@@ -113,6 +143,10 @@ class TuneReader {
 
   /// A seed that is compared must not have chosen the value.
   void check_seeds() {
+    const auto& axes = study_.axis_names;
+    if (!study_.seeds && std::find(axes.begin(), axes.end(), "seed") != axes.end()) {
+      wrong(section_.mark, "'seed' is an axis of the grid: a study with tune lists seeds:");
+    }
     if (!study_.seeds) return;
     for (const AxisPoint& point : study_.seeds->points) {
       for (const int64_t seed : tune_.seeds) {
@@ -150,9 +184,15 @@ void take(Plan one, const Plan& study, size_t factor, int64_t seed, Trials& tria
     const double value = cell.config().at(
         nlohmann::json::json_pointer("/" + std::regex_replace(tune.key, std::regex("\\."), "/")));
     cells[cell.arm] = {cell.cell_id, value};
+    const auto same = [&](const Cell& known) { return known.cell_id == cell.cell_id; };
+    if (std::any_of(trials.plan.cells.begin(), trials.plan.cells.end(), same)) continue;
     cell.ordinal = static_cast<int>(trials.plan.cells.size());
     cell.slug = cell.arm + "_x" + spelled(tune.factors[factor]);
     if (tune.seeds.size() > 1) cell.slug += "_s" + std::to_string(seed);
+    const auto taken = [&](const Cell& known) { return known.slug == cell.slug; };
+    if (std::any_of(trials.plan.cells.begin(), trials.plan.cells.end(), taken)) {
+      cell.slug += "~" + cell.cell_id.substr(0, kClashDigits);
+    }
     const std::string number = nlohmann::json(value).dump();
     cell.axes.push_back({tune.key, number, number});
     trials.plan.cells.push_back(std::move(cell));
@@ -197,7 +237,7 @@ Trials plan_trials(const PlanRequest& request, const Plan& study) {
   trials.plan.cells.clear();
   trials.plan.skips.clear();
   trials.plan.swept.push_back(study.tune->key);
-  trials.plan.repeats = 1;
+  trials.plan.repeats = 0;  // its runs are trials
   for (const int64_t seed : study.tune->seeds) {
     for (size_t factor = 0; factor < study.tune->factors.size(); ++factor) {
       PlanRequest one = request;

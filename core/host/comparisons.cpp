@@ -265,7 +265,10 @@ std::vector<ComparisonPlan> chosen_comparisons(const store::Reader& reader, int6
   if (arms.empty()) throw Error("the study has no cell");
   const Arm& base = baseline.empty() ? arms.front() : arm_named(arms, baseline);
   std::vector<const Arm*> others;
-  for (const std::string& name : candidates) others.push_back(&arm_named(arms, name));
+  for (const std::string& name : candidates) {
+    if (name == base.label) throw Error("'" + name + "' is the baseline: it is no candidate too");
+    others.push_back(&arm_named(arms, name));
+  }
   if (candidates.empty()) {
     for (const Arm& arm : arms) {
       if (&arm != &base) others.push_back(&arm);

@@ -136,6 +136,8 @@ std::vector<StudyRun> Supervisor::Loop::meant_runs(const store::Reader& reader) 
   }
   std::ranges::move(envelope_runs(reader, options_.study_id, env_.machine_id),
                     std::back_inserter(meant));
+  std::ranges::move(trial_runs(reader, options_.study_id, env_.machine_id),
+                    std::back_inserter(meant));
   std::erase_if(meant, [this](const StudyRun& run) { return !selected(run); });
   return meant;
 }
@@ -163,6 +165,7 @@ void Supervisor::Loop::enqueue_runs() {
     take_selected(study_runs(reader, options_.study_id, env_.machine_id));
     enqueue_pairs(reader);
     take_selected(envelope_runs(reader, options_.study_id, env_.machine_id));
+    take_selected(trial_runs(reader, options_.study_id, env_.machine_id));
   }
   totals_.runs = static_cast<int64_t>(waiting_.size());
   update_totals();

@@ -204,6 +204,14 @@ std::vector<StudyRun> envelope_runs(const store::Reader& reader, int64_t study_i
                    {store::Value(study_id), store::Value(machine_id)});
 }
 
+std::vector<StudyRun> trial_runs(const store::Reader& reader, int64_t study_id,
+                                 const std::string& machine_id) {
+  return runs_from(reader,
+                   kOfStudy + std::string(" AND r.purpose='tune' AND s.repeats=0 ORDER BY"
+                                          " s.ordinal"),
+                   {store::Value(study_id), store::Value(machine_id)});
+}
+
 std::vector<StudyRun> named_runs(const store::Reader& reader, int64_t study_id,
                                  std::span<const int64_t> run_ids) {
   const json ids(std::vector<int64_t>(run_ids.begin(), run_ids.end()));

@@ -44,6 +44,10 @@ std::vector<StudyRun> study_runs(const store::Reader& reader, int64_t study_id,
 std::vector<StudyRun> envelope_runs(const store::Reader& reader, int64_t study_id,
                                     const std::string& machine_id);
 
+/// Trials (purpose `tune`) of the study, by cell. A study of trials has no other runs.
+std::vector<StudyRun> trial_runs(const store::Reader& reader, int64_t study_id,
+                                 const std::string& machine_id);
+
 /// Runs of any purpose by their ids, in this order; those of cells outside the study are left out.
 std::vector<StudyRun> named_runs(const store::Reader& reader, int64_t study_id,
                                  std::span<const int64_t> run_ids);

@@ -41,17 +41,25 @@ Scores mean_scores(const std::map<int64_t, evidence::RunRecord>& records, const 
   return scores;
 }
 
+int64_t run_of(const std::string& arm, const std::vector<grid::TrialCell>& cells,
+               const std::vector<int64_t>& runs) {
+  const auto cell = std::find_if(cells.begin(), cells.end(),
+                                 [&](const grid::TrialCell& c) { return c.arm == arm; });
+  return runs[static_cast<size_t>(cell - cells.begin())];
+}
+
 }  // namespace
 
 TrialRuns queue_trials(store::Store& store, const grid::Trials& trials,
-                       const std::string& machine_id) {
+                       const std::string& machine_id, const std::vector<std::string>& states) {
   TrialRuns queued{.study_id = store_plan(store, trials.plan)};
   for (const grid::TrialCell& cell : trials.cells) {
     queued.runs.push_back(store.ensure_run(cell.cell_id, machine_id, "tune", 0, 0));
   }
   const store::Reader reader(store.file());
   for (const StudyRun& run : named_runs(reader, queued.study_id, queued.runs)) {
-    if (waits(run.state)) queued.waiting.push_back(run.run.run_id);
+    if (std::find(states.begin(), states.end(), run.state) == states.end()) continue;
+    queued.waiting.push_back(run.run.run_id);
   }
   std::sort(queued.waiting.begin(), queued.waiting.end());
   const auto repeated = std::unique(queued.waiting.begin(), queued.waiting.end());
@@ -75,7 +83,7 @@ std::vector<Choice> choose(const store::Reader& reader, const grid::Tune& tune,
     const auto best = std::min_element(scores.begin(), scores.end());  // the first of equal ones
     if (*best == kWorst) {
       throw Error("no trial of the recipe '" + arm + "' has a " + tune.score,
-                  "see why: assay log " + std::to_string(runs.front()));
+                  "see why: assay log " + std::to_string(run_of(arm, cells, runs)));
     }
     const auto factor = static_cast<size_t>(best - scores.begin());
     const auto cell = std::find_if(cells.begin(), cells.end(), [&](const grid::TrialCell& c) {

@@ -15,12 +15,12 @@ namespace assay::host {
 struct TrialRuns {
   int64_t study_id = 0;
   std::vector<int64_t> runs{};     ///< of each of Trials::cells
-  std::vector<int64_t> waiting{};  ///< those that have not ended yet, each once
+  std::vector<int64_t> waiting{};  ///< those in the states to run, each once
 };
 
 /// Stores the study of the trials and makes the runs that are missing on this machine.
 TrialRuns queue_trials(store::Store& store, const grid::Trials& trials,
-                       const std::string& machine_id);
+                       const std::string& machine_id, const std::vector<std::string>& states);
 
 /// What tuning chose for a recipe.
 struct Choice {

@@ -11,9 +11,11 @@
 namespace assay::store {
 namespace {
 
-// Studies to take; ?1 = name or NULL. Their comparisons may be of cells of an older plan.
+// Studies to take; ?1 = name or NULL. A tuned study comes with its trials. Comparisons may be of
+// cells of an older plan.
 constexpr const char* kPickStudies =
-    "INSERT INTO temp.pick_study SELECT study_id FROM other.studies WHERE ?1 IS NULL OR name=?1";
+    "INSERT INTO temp.pick_study SELECT study_id FROM other.studies WHERE ?1 IS NULL OR name IN(?1,"
+    " ?1 || '-tune')";
 
 constexpr const char* kTables = R"(
 CREATE TEMP TABLE pick_study(old INTEGER PRIMARY KEY);
@@ -135,7 +137,7 @@ INSERT INTO main.attempt_plugins SELECT m.new, p.new, a.role, a.git FROM other.a
 )";
 
 // What pairs came to, with the runs that were taken; verdicts that rest on them. Figures of the
-// gate are kept where they are set already.
+// gate, and the trials of a study, are kept where they are set already.
 constexpr const char* kJudgements = R"(
 INSERT OR IGNORE INTO main.pairs(comparison_id, stage, idx, orientation, statistic, run_a, run_b, quality_json)
   SELECT m.new, p.stage, p.idx, p.orientation, p.statistic, a.new, b.new, '{}' FROM other.pairs p
@@ -161,7 +163,8 @@ INSERT INTO main.verdicts(comparison_id, metric, stage, verdict, reason, n_used,
 INSERT INTO main.lint SELECT m.new, l.rule, l.value_a, l.value_b, l.overridden_by FROM other.lint l
   JOIN temp.map_comparison m ON m.old=l.comparison_id WHERE NOT m.judged;
 INSERT OR IGNORE INTO main.trials SELECT m.new, t.arm, t.idx, r.new, t.value_json, t.score, t.chosen
-  FROM other.trials t JOIN temp.map_study m ON m.old=t.study_id JOIN temp.same_run r ON r.old=t.run_id;
+  FROM other.trials t JOIN temp.map_study m ON m.old=t.study_id JOIN temp.same_run r ON r.old=t.run_id
+  WHERE m.new NOT IN(SELECT study_id FROM main.trials);
 INSERT OR IGNORE INTO main.baselines SELECT b.machine_id, b.gate, b.config_id, b.metric, b.anchor, b.value, r.new,
   b.set_us FROM other.baselines b LEFT JOIN temp.same_run r ON r.old=b.run_id
   WHERE b.config_id IN(SELECT config_id FROM other.cells JOIN temp.pick_cell USING(cell_id));

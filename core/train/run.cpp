@@ -119,7 +119,8 @@ class Run {
   void evaluate(int64_t step) {
     records_.memory("step");
     reporter_.phase("eval");
-    records_.evaluation(step, trainer_.evaluate(settings_.eval_batches));
+    const EvalResult result = trainer_.evaluate(settings_.eval_batches);
+    if (result.tokens > 0) records_.evaluation(step, result);  // else there is no loss to record
     records_.memory("eval");
     reporter_.phase("step");
   }

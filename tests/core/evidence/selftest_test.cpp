@@ -121,6 +121,9 @@ TEST(Injection, CountsWhatWasFoundSlowerWithTheMedianChange) {
   // 2 of 3: the lower bound solves 3 p^2 - 2 p^3 = .05.
   EXPECT_EQ(injected_text(stored.injected[0]),
             "+3 % work: found in 2 of 3, 66.7 % (at least 13.5 %), step time +2.9 %");
+  EXPECT_EQ(stored.detectable.size(), 3u);
+  EXPECT_NE(detectable_text(stored).find("% in the middle of 3 comparisons ("), std::string::npos);
+  EXPECT_EQ(detectable_text({}), "");
 }
 
 TEST(Injection, IsTheShareOfMicrobatches) {

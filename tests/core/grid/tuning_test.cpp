@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "assay/error.h"
 #include "tests/core/grid/study_files.h"
 
@@ -94,6 +96,39 @@ TEST_F(Tuning, MistakesHaveTheirPlace) {
               HasSubstr("error[G08]: 'optim.lr' is swept by the grid"));
   EXPECT_THROW(trials(kTwo + "tune: {steps: 7, key: optim.beta1, factors: [2]}\n"),
                DiagnosticError);  // above its range
+}
+
+TEST_F(Tuning, FactorsThatMeetShareACell) {
+  const Trials t = trials(
+      "grid: {product: {rate: {variants: [{label: lo, set: {optim.lr: 0.0001}},"
+      " {label: hi, set: {optim.lr: 0.0002}}]}}}\n"
+      "tune: {factors: [1, 2], steps: 7}\n");
+  EXPECT_EQ(t.plan.cells.size(), 3u);  // lo x 2 is hi x 1
+  EXPECT_EQ(t.cells.size(), 4u);
+  const Trials near = trials(kTwo + "tune: {factors: [1.0000001, 1.0000002], steps: 7}\n");
+  std::set<std::string> names;
+  for (const Cell& cell : near.plan.cells) names.insert(cell.slug);
+  EXPECT_EQ(names.size(), 4u);
+}
+
+TEST_F(Tuning, WhatTuneChangesMayNotBeReadBefore) {
+  const auto mistake = [&](const std::string& more) { return errors(study(more + kTune)); };
+  EXPECT_THAT(mistake("derive: {optim.weight_decay: optim.lr * 2}\n"),
+              HasSubstr("error[G08]: 'optim.weight_decay' is derived from 'optim.lr'"));
+  EXPECT_THAT(mistake("derive: {train.eval_every: train.steps / 2}\n"), HasSubstr("'train.steps'"));
+  EXPECT_THAT(mistake("when: optim.lr < 0.1\n"), HasSubstr("a condition reads 'optim.lr'"));
+  EXPECT_THAT(mistake("exclude: [{optim.lr: 0.1}]\n"), HasSubstr("'exclude' reads 'optim.lr'"));
+}
+
+TEST_F(Tuning, SeedsOfTheStudyChooseNothing) {
+  const auto mistake = [&](const std::string& more) { return errors(study(more)); };
+  EXPECT_THAT(mistake("tune: {steps: 7, seeds: [1]}\n"), HasSubstr("seed 1 is the study's own"));
+  EXPECT_THAT(mistake("grid: {product: {seed: [7, 8]}}\n" + kTune),
+              HasSubstr("'seed' is an axis of the grid"));
+  EXPECT_THAT(mistake("tune: {key: optim.weight_decay, steps: 7}\ndefaults:"
+                      " {optim.weight_decay: 0}\n"),
+              HasSubstr("every factor of it is 0"));
+  EXPECT_THAT(mistake("tune: {key: [optim.lr], steps: 7}\n"), HasSubstr("must be one key"));
 }
 
 TEST_F(Tuning, TwoRecipesOfOneNameAreRefused) {

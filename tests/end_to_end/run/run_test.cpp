@@ -100,6 +100,7 @@ run: {timed: false}
   EXPECT_THAT(first.err, HasSubstr("tuned  lion  optim.lr"));
   EXPECT_THAT(first.err, testing::Not(HasSubstr("L09")));
   EXPECT_THAT(first.out, HasSubstr("(best of 2 trials of 4 steps, at the end of its list)"));
+  EXPECT_EQ(assay({"resume", "tuned-tune"}).exit_code, 0);  // nothing is left of the trials
   const auto again = assay({"run", file});
   EXPECT_EQ(again.exit_code, 0) << again.err;
   const store::Reader reader(folder_ / "a.db");
@@ -115,6 +116,16 @@ run: {timed: false}
   }
   const auto runs = reader.query("SELECT count(*) n FROM runs WHERE purpose='tune'", {});
   EXPECT_EQ(store::integer(runs.at(0, "n")), 4);  // not run again
+  const auto others = reader.query(
+      "SELECT count(*) n FROM runs JOIN study_cells USING(cell_id) JOIN studies USING(study_id)"
+      " WHERE name='tuned-tune' AND purpose<>'tune'",
+      {});
+  EXPECT_EQ(store::integer(others.at(0, "n")), 0);
+  const auto copy = assay({"export", "tuned", "--out", (folder_ / "copy").string()});
+  ASSERT_EQ(copy.exit_code, 0) << copy.err;
+  const auto fair = assay({"compare", "tuned", "--no-run"}, "copy/assay.db");
+  EXPECT_EQ(fair.exit_code, 0) << fair.err;  // its trials came with it: no L09
+  EXPECT_EQ(assay({"run", file, "--filter", "optim.name == 'lion'"}).exit_code, 2);
 }
 
 TEST_F(Run, JsonEventsAreOneDocumentPerLine) {
