@@ -128,6 +128,18 @@ run: {timed: false}
   EXPECT_EQ(assay({"run", file, "--filter", "optim.name == 'lion'"}).exit_code, 2);
 }
 
+TEST_F(Run, WithoutValidationRowsThereIsNoValidationLoss) {
+  const auto result = assay({"run", study(), "--set", "data.validation=0"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto rows = store::Reader(folder_ / "a.db")
+                        .query(
+                            "SELECT (SELECT count(*) FROM metrics WHERE name='final_val_loss') m,"
+                            " (SELECT count(*) FROM steps WHERE kind='eval') s",
+                            {});
+  EXPECT_EQ(store::integer(rows.at(0, "m")), 0);
+  EXPECT_EQ(store::integer(rows.at(0, "s")), 0);
+}
+
 TEST_F(Run, JsonEventsAreOneDocumentPerLine) {
   const auto result = assay({"run", study(), "--json", "--filter", "memory.name == 'none'"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
