@@ -3,14 +3,34 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ostream>
 
 #include "assay/error.h"
+#include "core/base/nearest.h"
 #include "core/cli/plan_text.h"
 #include "core/host/machine.h"
 
 namespace assay::cli {
 namespace {
+
+/// Names of `compare:` that no recipe has are told before hours of trials, not after them.
+void require_compared_names(const grid::Plan& plan) {
+  const nlohmann::json baseline =
+      plan.compare.is_object() ? plan.compare.value("baseline", nlohmann::json()) : nullptr;
+  if (!baseline.is_string()) return;
+  std::vector<std::string> names = {baseline}, arms;
+  for (const nlohmann::json& c : plan.compare.value("candidates", nlohmann::json::array())) {
+    if (c.is_string()) names.push_back(c);
+  }
+  for (const grid::Cell& cell : plan.cells) arms.push_back(cell.arm);
+  for (const std::string& name : names) {
+    if (std::find(arms.begin(), arms.end(), name) != arms.end()) continue;
+    const std::string near = did_you_mean(nearest(name, arms));
+    throw Error("the study has no recipe '" + name + "'",
+                near.empty() ? "see assay plan " + plan.file.string() : near);
+  }
+}
 
 std::string choice_text(const grid::Tune& tune, const host::Choice& choice) {
   std::string text =
@@ -34,6 +54,7 @@ std::optional<Tuned> tune(store::Store& store, const grid::PlanRequest& request,
     throw Error("--filter does not go with 'tune', which gives all recipes the same trials",
                 "run the study whole, or take the recipes out of its grid");
   }
+  require_compared_names(plan);
   if (context.verbosity >= 0) *context.err << tune_line(plan) << std::endl;
   const grid::Trials trials = grid::plan_trials(request, plan);
   const store::Env env = host::this_env(request.binaries.libtorch);

@@ -178,7 +178,8 @@ std::vector<RunRow> load_runs(const Reader& reader, int64_t study_id, bool sampl
       " JOIN cells c ON c.cell_id=s.cell_id JOIN runs r ON r.cell_id=s.cell_id"
       " LEFT JOIN attempts a ON a.run_id=r.run_id AND"
       " a.n=(SELECT max(n) FROM attempts b WHERE b.run_id=r.run_id)"
-      " WHERE s.study_id=?1 AND r.purpose IN('measure','pair')"
+      " WHERE s.study_id=?1 AND (r.purpose IN('measure','pair') OR (r.purpose='tune' AND"
+      " s.repeats=0))"
       " ORDER BY s.ordinal, r.machine_id, r.purpose, r.slot",
       {study_id});
   std::vector<RunRow> runs;

@@ -101,6 +101,9 @@ run: {timed: false}
   EXPECT_THAT(first.err, testing::Not(HasSubstr("L09")));
   EXPECT_THAT(first.out, HasSubstr("(best of 2 trials of 4 steps, at the end of its list)"));
   EXPECT_EQ(assay({"resume", "tuned-tune"}).exit_code, 0);  // nothing is left of the trials
+  const auto trials = assay({"compare", "tuned-tune"});
+  EXPECT_THAT(trials.out, HasSubstr("adamw_x0.01"));
+  EXPECT_THAT(trials.out, HasSubstr("Measured over 4 of 4 runs"));
   const auto again = assay({"run", file});
   EXPECT_EQ(again.exit_code, 0) << again.err;
   const store::Reader reader(folder_ / "a.db");
@@ -126,6 +129,14 @@ run: {timed: false}
   const auto fair = assay({"compare", "tuned", "--no-run"}, "copy/assay.db");
   EXPECT_EQ(fair.exit_code, 0) << fair.err;  // its trials came with it: no L09
   EXPECT_EQ(assay({"run", file, "--filter", "optim.name == 'lion'"}).exit_code, 2);
+  write("names.yaml",
+        "assay: 1\nstudy: names\nbase: {model: llama3, data: synthetic}\n"
+        "grid: {product: {optim: [adamw, lion]}}\ntune: {steps: 4}\n"
+        "compare: {baseline: adamw, candidates: [lino], pairs: 0}\n");
+  const auto wrong = assay({"run", (folder_ / "names.yaml").string()}, "names.db");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("did you mean 'lion'"));
+  EXPECT_THAT(wrong.err, testing::Not(HasSubstr("running")));  // before any trial
 }
 
 TEST_F(Run, WithoutValidationRowsThereIsNoValidationLoss) {
