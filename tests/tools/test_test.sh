@@ -19,16 +19,18 @@ test_all_pass() {
   expect_text "release: 100% tests passed, 0 tests failed out of 2"
   expect_text "asan: 100% tests passed, 0 tests failed out of 2"
   expect_text "gate/gate.db ci"
+  expect_text "== exports"
   expect_text "all passed"
   expect_call 'cmake --build --preset release .*'
   expect_call 'cmake --build --preset asan .*'
 }
 
-test_fast_leaves_the_sanitizers_out() {
+test_fast_leaves_sanitizers_and_exports_out() {
   ready
   fake ctest "$passing"
   run "$checkout/tools/test" --fast -- -R grid
   expect_code 0
+  [[ $(<"$scratch/out") != *exports* ]] || fail "exports are read"
   expect_call 'ctest --preset release --parallel 2 -R grid'
   expect_no_call asan
 }
@@ -63,7 +65,7 @@ test_exports_that_differ_are_the_exit_code() {
   ready
   printf '#!/bin/bash\nexit 1\n' >"$checkout/tools/check-exports"
   fake ctest "$passing"
-  run "$checkout/tools/test" --fast
+  run "$checkout/tools/test"
   expect_code 1
   expect_text "FAILED: exports"
 }
