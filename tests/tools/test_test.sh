@@ -18,7 +18,7 @@ test_all_pass() {
   expect_code 0
   expect_text "release: 100% tests passed, 0 tests failed out of 2"
   expect_text "asan: 100% tests passed, 0 tests failed out of 2"
-  expect_text "gate/gate.db ci"
+  expect_text "gate/gate.db ci-gate"
   expect_text "== exports"
   expect_text "all passed"
   expect_call 'cmake --build --preset release .*'
