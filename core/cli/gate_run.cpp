@@ -26,22 +26,20 @@ constexpr double kStage1Share = 0.5;
 /// the installed ones.
 grid::Plan plan_with(const std::filesystem::path& file, const std::filesystem::path& plugins,
                      const Context& context) {
-  if (plugins.empty()) {
-    grid::Plan plan = grid::plan(plan_request(context, file));
-    require_untuned(plan, "the gate");
-    return plan;
-  }
-  if (!std::filesystem::is_directory(plugins)) {
-    throw Error("there is no folder of plugins '" + plugins.string() + "'",
-                "build it: cmake --build BUILD, then BUILD/lib/assay/plugins");
-  }
   grid::PlanRequest request = plan_request(context, file);
   std::unique_ptr<grid::Components> kept;
-  request.components = [&](std::vector<std::filesystem::path> folders) -> const grid::Components& {
-    folders.insert(folders.begin(), plugins);
-    kept = context.exact_components(folders);
-    return *kept;
-  };
+  if (!plugins.empty()) {
+    if (!std::filesystem::is_directory(plugins)) {
+      throw Error("there is no folder of plugins '" + plugins.string() + "'",
+                  "build it: cmake --build BUILD, then BUILD/lib/assay/plugins");
+    }
+    request.components =
+        [&](std::vector<std::filesystem::path> folders) -> const grid::Components& {
+      folders.insert(folders.begin(), plugins);
+      kept = context.exact_components(folders);
+      return *kept;
+    };
+  }
   grid::Plan plan = grid::plan(request);
   require_untuned(plan, "the gate");
   return plan;

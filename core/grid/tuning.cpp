@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
-#include <regex>
 #include <set>
 
 #include "assay/error.h"
@@ -176,40 +175,54 @@ std::string arm_of_twin(const Plan& plan, const std::string& slug) {
   return twin == plan.skips.end() ? "" : twin->twin;
 }
 
-/// Adds the cells of one factor and seed.
-void take(Plan one, const Plan& study, size_t factor, int64_t seed, Trials& trials) {
-  const Tune& tune = *study.tune;
-  std::map<std::string, std::pair<std::string, double>> cells;  // by arm: cell_id and value
-  for (Cell& cell : one.cells) {
-    const double value = cell.config().at(
-        nlohmann::json::json_pointer("/" + std::regex_replace(tune.key, std::regex("\\."), "/")));
-    cells[cell.arm] = {cell.cell_id, value};
-    const auto same = [&](const Cell& known) { return known.cell_id == cell.cell_id; };
-    if (std::any_of(trials.plan.cells.begin(), trials.plan.cells.end(), same)) continue;
-    cell.ordinal = static_cast<int>(trials.plan.cells.size());
+/// Collects the cells of all factors and seeds.
+class TrialCollector {
+ public:
+  explicit TrialCollector(const Plan& study) : study_(study), key_(pointer_of(study.tune->key)) {
+    for (const Cell& cell : study.cells) arms_.insert(cell.arm);
+  }
+
+  void take(Plan one, size_t factor, int64_t seed, Trials& trials) {
+    std::map<std::string, std::pair<std::string, double>> cells;  // by arm: cell_id and value
+    for (Cell& cell : one.cells) {
+      const double value = cell.config().at(key_);
+      cells[cell.arm] = {cell.cell_id, value};
+      if (ids_.insert(cell.cell_id).second) add(std::move(cell), value, factor, seed, trials.plan);
+    }
+    for (const std::string& arm : arms_) {
+      auto found = cells.find(arm);
+      if (found == cells.end()) found = cells.find(arm_of_twin(one, arm));
+      if (found == cells.end()) {
+        throw Error("the recipe '" + arm + "' has no trial at " + study_.tune->key + " times " +
+                        spelled(study_.tune->factors[factor]),
+                    "its rules or conditions refuse that cell, see assay plan");
+      }
+      trials.cells.push_back({arm, found->second.first, factor, found->second.second, seed});
+    }
+  }
+
+ private:
+  static nlohmann::json::json_pointer pointer_of(const std::string& key) {
+    std::string path = "/" + key;
+    std::replace(path.begin(), path.end(), '.', '/');
+    return nlohmann::json::json_pointer(path);
+  }
+
+  void add(Cell cell, double value, size_t factor, int64_t seed, Plan& plan) {
+    const Tune& tune = *study_.tune;
+    cell.ordinal = static_cast<int>(plan.cells.size());
     cell.slug = cell.arm + "_x" + spelled(tune.factors[factor]);
     if (tune.seeds.size() > 1) cell.slug += "_s" + std::to_string(seed);
-    const auto taken = [&](const Cell& known) { return known.slug == cell.slug; };
-    if (std::any_of(trials.plan.cells.begin(), trials.plan.cells.end(), taken)) {
-      cell.slug += "~" + cell.cell_id.substr(0, kClashDigits);
-    }
+    if (!slugs_.insert(cell.slug).second) cell.slug += "~" + cell.cell_id.substr(0, kClashDigits);
     const std::string number = nlohmann::json(value).dump();
     cell.axes.push_back({tune.key, number, number});
-    trials.plan.cells.push_back(std::move(cell));
+    plan.cells.push_back(std::move(cell));
   }
-  std::set<std::string> arms;
-  for (const Cell& cell : study.cells) arms.insert(cell.arm);
-  for (const std::string& arm : arms) {
-    auto found = cells.find(arm);
-    if (found == cells.end()) found = cells.find(arm_of_twin(one, arm));
-    if (found == cells.end()) {
-      throw Error("the recipe '" + arm + "' has no trial at " + tune.key + " times " +
-                      spelled(tune.factors[factor]),
-                  "its rules or conditions refuse that cell, see assay plan");
-    }
-    trials.cells.push_back({arm, found->second.first, factor, found->second.second, seed});
-  }
-}
+
+  const Plan& study_;
+  const nlohmann::json::json_pointer key_;
+  std::set<std::string> arms_, ids_, slugs_;
+};
 
 void require_names(const Plan& study) {
   std::map<std::string, std::string> recipes;
@@ -238,11 +251,12 @@ Trials plan_trials(const PlanRequest& request, const Plan& study) {
   trials.plan.skips.clear();
   trials.plan.swept.push_back(study.tune->key);
   trials.plan.repeats = 0;  // its runs are trials
+  TrialCollector collector(study);
   for (const int64_t seed : study.tune->seeds) {
     for (size_t factor = 0; factor < study.tune->factors.size(); ++factor) {
       PlanRequest one = request;
       one.trial = Trial{study.tune->factors[factor], study.tune->steps, seed};
-      take(plan(one), study, factor, seed, trials);
+      collector.take(plan(one), factor, seed, trials);
     }
   }
   return trials;
